@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::child::Figures;
+use crate::child::Measurement;
 use crate::features::{DriveRun, FeatureRun};
 use crate::mechanisms::{self, Mechanism, MechanismRun};
 use crate::{Failure, floor, limit, probe, run, traces};
@@ -130,7 +130,7 @@ impl FtlSet {
 
 /// One execution of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct EngineRun {
     pub(crate) timed: bool,
     pub(crate) size: Size,
     pub(crate) mix: Mix,
@@ -150,7 +150,7 @@ pub(crate) enum Case {
     /// The least that simulates the device with time, with so many requests in it.
     Floor(Size, u32),
     /// The engine in steady state.
-    Run(Run),
+    Run(EngineRun),
     /// The engine with one of its larger mechanisms; without a target.
     Mechanism(MechanismRun),
     /// The engine with a feature of the chip, or with the link of the host; likewise.
@@ -160,13 +160,13 @@ pub(crate) enum Case {
     /// The full device filled and overwritten once at random.
     Precondition,
     /// Reading a trace of that format.
-    Trace(traces::Format),
+    Trace(traces::WrittenFormat),
     /// Brings a device to its steady state; not reported.
     State(Size, FtlSet),
     /// The same for a device with a mechanism; not reported.
     MechanismState(Mechanism),
     /// Writes a trace; not reported.
-    TraceFile(traces::Format),
+    TraceFile(traces::WrittenFormat),
 }
 
 /// Queue depth of the workloads of record.
@@ -185,15 +185,15 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
         for timed in [false, true] {
             for mix in [Mix::Write, Mix::Mixed] {
                 for choices in [FtlSet::Paper, FtlSet::Static] {
-                    cases.push(Case::Run(Run { timed, size, mix, choices, depth: DEPTH }));
+                    cases.push(Case::Run(EngineRun { timed, size, mix, choices, depth: DEPTH }));
                 }
             }
         }
     }
     for depth in [16, 256] {
-        let deep = Run { timed: true, size: Size::Small, mix: Mix::Write, choices: FtlSet::Paper, depth };
+        let deep = EngineRun { timed: true, size: Size::Small, mix: Mix::Write, choices: FtlSet::Paper, depth };
         cases.push(Case::Floor(Size::Small, depth));
-        cases.extend([Case::Run(deep), Case::Run(Run { choices: FtlSet::Static, ..deep })]);
+        cases.extend([Case::Run(deep), Case::Run(EngineRun { choices: FtlSet::Static, ..deep })]);
     }
     for timed in [false, true] {
         cases.extend(Mechanism::ALL.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
@@ -202,10 +202,10 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     cases.extend(DriveRun::ALL.map(Case::Drive));
     if !quick {
         let (choices, depth) = (FtlSet::Static, DEPTH);
-        cases.push(Case::Run(Run { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
+        cases.push(Case::Run(EngineRun { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
         cases.push(Case::Precondition);
     }
-    cases.extend(traces::Format::ALL.map(Case::Trace));
+    cases.extend(traces::WrittenFormat::ALL.map(Case::Trace));
     cases
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn on_request() -> Vec<Case> {
     for size in [Size::Tera2, Size::Tera16] {
         cases.push(Case::Limit(size));
         for mix in [Mix::Write, Mix::Mixed] {
-            cases.push(Case::Run(Run { timed: false, size, mix, choices: FtlSet::Static, depth: DEPTH }));
+            cases.push(Case::Run(EngineRun { timed: false, size, mix, choices: FtlSet::Static, depth: DEPTH }));
         }
     }
     cases
@@ -291,7 +291,7 @@ impl Case {
     }
 
     /// Makes the measurement in this process; a row of the engine with so many requests, where that is given.
-    pub(crate) fn measure(&self, scratch: &Path, requests: Option<u64>) -> Result<Figures, Failure> {
+    pub(crate) fn measure(&self, scratch: &Path, requests: Option<u64>) -> Result<Measurement, Failure> {
         let requests = requests.or(self.requests()).unwrap_or_default();
         let needed = self.needs().map(|needed| needed.file(scratch)).unwrap_or_default();
         let mut figures = match self {

@@ -11,14 +11,14 @@ use crate::cases::Case;
 
 /// The report of a measurement on itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Figures {
+pub(crate) struct Measurement {
     /// Figures by name, in the order in which they are reported.
     pub(crate) values: Vec<(String, f64)>,
     /// Most memory that the process held, in MB of 10^6 bytes.
     pub(crate) peak_rss_mb: Option<f64>,
 }
 
-impl Figures {
+impl Measurement {
     pub(crate) fn get(&self, name: &str) -> Option<f64> {
         self.values.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
     }
@@ -30,8 +30,8 @@ impl Figures {
 
 /// One execution of a measurement.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
-    pub(crate) figures: Figures,
+pub(crate) struct Execution {
+    pub(crate) figures: Measurement,
     /// User CPU time of the whole process, in seconds.
     pub(crate) user_s: f64,
     /// Time on the wall, in seconds.
@@ -39,7 +39,7 @@ pub(crate) struct Sample {
 }
 
 /// Runs a measurement in a process of its own, after what it needs was made.
-pub(crate) fn run(case: &Case, scratch: &Path) -> Result<Sample, Failure> {
+pub(crate) fn run(case: &Case, scratch: &Path) -> Result<Execution, Failure> {
     provide(case, scratch)?;
     execute(&case.name(), scratch)
 }
@@ -54,7 +54,7 @@ pub(crate) fn provide(case: &Case, scratch: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn execute(name: &str, scratch: &Path) -> Result<Sample, Failure> {
+fn execute(name: &str, scratch: &Path) -> Result<Execution, Failure> {
     let program = own_path()?;
     let started = std::time::Instant::now();
     let mut child = Command::new(program)
@@ -71,7 +71,7 @@ fn execute(name: &str, scratch: &Path) -> Result<Sample, Failure> {
         return Err(Failure(format!("the measurement {name} failed")));
     }
     let figures = serde_json::from_str(&text).map_err(|error| Failure(format!("{name} answered {text:?}: {error}")))?;
-    Ok(Sample { figures, user_s, wall_s: started.elapsed().as_secs_f64() })
+    Ok(Execution { figures, user_s, wall_s: started.elapsed().as_secs_f64() })
 }
 
 /// The path of this program.

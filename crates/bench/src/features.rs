@@ -8,8 +8,8 @@ use std::path::Path;
 
 use crate::Failure;
 use crate::cases::{FtlSet, Mix, Size};
-use crate::child::Figures;
-use crate::run::{self, Setup, carry_out};
+use crate::child::Measurement;
+use crate::run::{self, BenchSetup, carry_out};
 
 /// One execution of the engine, with time, with a choice of a key of `[device]` that is not the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ impl FeatureRun {
     }
 
     /// Runs the engine for so many requests, from a saved state.
-    pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Figures, Failure> {
+    pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Measurement, Failure> {
         carry_out(&self.setup(state), requests)
     }
 
-    fn setup(self, state: &Path) -> Setup {
+    fn setup(self, state: &Path) -> BenchSetup {
         let mut sets = run::device(Size::Small, FtlSet::Static);
         sets.push(format!("run.precondition.state={}", state.display()));
         sets.push(format!("workload.read_fraction={:?}", Mix::Mixed.read_fraction()));
@@ -67,7 +67,7 @@ impl FeatureRun {
             FeatureRun::Chip("programming", _) => sets.push("ftl.write_buffer.fifo.size=4MiB".into()),
             _ => {}
         }
-        Setup { preset: run::PRESET, timed: true, sets }
+        BenchSetup { preset: run::PRESET, timed: true, sets }
     }
 }
 
@@ -94,13 +94,13 @@ impl DriveRun {
     }
 
     /// Runs the engine for so many requests; the drive is aged before, as its preset says.
-    pub(crate) fn measure(self, requests: u64) -> Result<Figures, Failure> {
+    pub(crate) fn measure(self, requests: u64) -> Result<Measurement, Failure> {
         carry_out(&self.setup(), requests)
     }
 
-    fn setup(self) -> Setup {
+    fn setup(self) -> BenchSetup {
         let sets = vec![format!("workload.read_fraction={:?}", Mix::Mixed.read_fraction())];
-        Setup { preset: self.0, timed: true, sets }
+        BenchSetup { preset: self.0, timed: true, sets }
     }
 }
 

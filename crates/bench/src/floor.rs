@@ -15,10 +15,10 @@ use metrics::Stopwatch;
 
 use crate::Failure;
 use crate::cases::{Mix, Size};
-use crate::child::Figures;
+use crate::child::Measurement;
 use crate::limit::{
-    BATCH, DIES_PER_CHANNEL, ERASE_NS, Limit, NONE, NOT_CLOSED, PAGES, PLANES_PER_DIE, PROGRAM_NS, READ_NS, RESERVE,
-    TRANSFER_NS,
+    BATCH, DIES_PER_CHANNEL, ERASE_NS, MemorySpeed, NONE, NOT_CLOSED, PAGES, PLANES_PER_DIE, PROGRAM_NS, READ_NS,
+    RESERVE, TRANSFER_NS,
 };
 
 const PLANES: u32 = 64;
@@ -31,7 +31,7 @@ const NEVER: u64 = u64::MAX;
 
 /// The work of a die.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum DieWork {
     Nothing,
     HostRead,
     /// Pages of a host read leave the die.
@@ -45,7 +45,7 @@ enum Doing {
 
 #[derive(Clone, Copy)]
 struct DieState {
-    doing: Doing,
+    doing: DieWork,
     /// Pages of the command, or those that have not left the die.
     pages: u8,
     /// The planes of the command, as bits.
@@ -54,7 +54,7 @@ struct DieState {
 
 /// The next step of a collection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum CollectionStep {
     /// There is none.
     None,
     Read,
@@ -65,7 +65,7 @@ enum Step {
 struct Plane {
     /// Writes: age and logical page.
     writes: VecDeque<(u64, u32)>,
-    step: Step,
+    step: CollectionStep,
     /// Number of the collection.
     begun: u64,
     victim: u32,
@@ -81,8 +81,8 @@ impl Plane {
     fn key(&self) -> (u64, u64) {
         let age = self.writes.front().map_or(NEVER, |&(age, _)| age);
         match self.step {
-            Step::None if age == NEVER => (NEVER, NEVER),
-            Step::None => (age, 0),
+            CollectionStep::None if age == NEVER => (NEVER, NEVER),
+            CollectionStep::None => (age, 0),
             _ => (age, self.begun),
         }
     }
@@ -114,14 +114,14 @@ impl Events {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counts {
+struct FloorCounts {
     host_reads: u64,
     host_writes: u64,
     copies: u64,
     erases: u64,
 }
 
-impl Counts {
+impl FloorCounts {
     fn ops(&self) -> u64 {
         self.host_reads + self.host_writes + 2 * self.copies + self.erases
     }
@@ -129,7 +129,7 @@ impl Counts {
 
 /// The device: maps and blocks are those of the limit loop.
 struct Floor {
-    limit: Limit<PLANES>,
+    limit: MemorySpeed<PLANES>,
     /// Requests in the device.
     depth: u32,
     planes: Vec<Plane>,
@@ -149,15 +149,15 @@ struct Floor {
     drawn: Vec<(u32, bool)>,
     /// So many in 2^32 requests are reads.
     read_share: u64,
-    counts: Counts,
+    counts: FloorCounts,
 }
 
 impl Floor {
     /// From the steady state of the limit loop.
-    fn new(limit: Limit<PLANES>, blocks: u32, depth: u32) -> Floor {
+    fn new(limit: MemorySpeed<PLANES>, blocks: u32, depth: u32) -> Floor {
         let plane = || Plane {
             writes: VecDeque::new(),
-            step: Step::None,
+            step: CollectionStep::None,
             begun: 0,
             victim: 0,
             cursor: 0,
@@ -175,7 +175,7 @@ impl Floor {
             limit,
             depth,
             planes: (0..PLANES).map(|_| plane()).collect(),
-            dies: [DieState { doing: Doing::Nothing, pages: 0, planes: 0 }; DIES as usize],
+            dies: [DieState { doing: DieWork::Nothing, pages: 0, planes: 0 }; DIES as usize],
             reads: (0..DIES).map(|_| VecDeque::new()).collect(),
             channels: [0; CHANNELS as usize],
             events: Events([NEVER; 2 * DIES as usize]),
@@ -186,7 +186,7 @@ impl Floor {
             collections: 0,
             drawn: Vec::with_capacity(BATCH),
             read_share: 0,
-            counts: Counts::default(),
+            counts: FloorCounts::default(),
         }
     }
 
@@ -239,7 +239,7 @@ impl Floor {
 
     #[inline(always)]
     fn wake(&mut self, die: u32) {
-        if self.dies[die as usize].doing == Doing::Nothing {
+        if self.dies[die as usize].doing == DieWork::Nothing {
             self.woken |= 1 << die;
         }
     }
@@ -254,11 +254,11 @@ impl Floor {
         let least = (first..first + PLANES_PER_DIE).map(|plane| (self.planes[plane as usize].key(), plane)).min();
         let Some(((_, begun), plane)) = least else { return };
         match self.planes[plane as usize].step {
-            Step::None if begun == NEVER => {}
-            Step::None => self.program(die, plane),
-            Step::Read => self.copy_read(die, plane),
-            Step::Program => self.copy_program(die, plane),
-            Step::Erase => self.erase(die),
+            CollectionStep::None if begun == NEVER => {}
+            CollectionStep::None => self.program(die, plane),
+            CollectionStep::Read => self.copy_read(die, plane),
+            CollectionStep::Program => self.copy_program(die, plane),
+            CollectionStep::Erase => self.erase(die),
         }
     }
 
@@ -270,7 +270,7 @@ impl Floor {
     }
 
     #[inline(always)]
-    fn begin(&mut self, die: u32, doing: Doing, pages: u8, planes: u8, until: u64) {
+    fn begin(&mut self, die: u32, doing: DieWork, pages: u8, planes: u8, until: u64) {
         self.dies[die as usize] = DieState { doing, pages, planes };
         self.events.set(die, until);
     }
@@ -296,7 +296,7 @@ impl Floor {
         assert!(self.programmed[(lead / PAGES) as usize] > (lead % PAGES) as u16);
         let pages = 1 + u8::from(joins.is_some());
         self.counts.host_reads += u64::from(pages);
-        self.begin(die, Doing::HostRead, pages, 0, self.now + READ_NS);
+        self.begin(die, DieWork::HostRead, pages, 0, self.now + READ_NS);
     }
 
     /// The first write of a plane, and those of the die's others that fit it.
@@ -306,13 +306,13 @@ impl Floor {
         let mut pages = 1;
         for other in Floor::others(plane) {
             let Plane { step, writes, .. } = &self.planes[other as usize];
-            if *step == Step::None && !writes.is_empty() && self.offset(other) == offset {
+            if *step == CollectionStep::None && !writes.is_empty() && self.offset(other) == offset {
                 self.program_first(other);
                 pages += 1;
             }
         }
         let until = self.transfer(die, pages) + PROGRAM_NS;
-        self.begin(die, Doing::HostProgram, pages, 0, until);
+        self.begin(die, DieWork::HostProgram, pages, 0, until);
     }
 
     /// Where a plane's next page goes in its block.
@@ -372,7 +372,7 @@ impl Floor {
             own.offsets[(own.count & (PAGES - 1)) as usize] = page as u8;
             own.count += u32::from(self.limit.reverse.get(victim * PAGES + page) != NONE);
         }
-        own.step = if own.count == 0 { Step::Erase } else { Step::Read };
+        own.step = if own.count == 0 { CollectionStep::Erase } else { CollectionStep::Read };
     }
 
     /// The next page of a collection, and those of the die's others that fit it.
@@ -383,15 +383,15 @@ impl Floor {
         let others = Floor::others(plane);
         for plane in std::iter::once(plane).chain(others) {
             let own = &mut self.planes[plane as usize];
-            if own.step == Step::Read && own.page() == page {
-                own.step = Step::Program;
+            if own.step == CollectionStep::Read && own.page() == page {
+                own.step = CollectionStep::Program;
                 assert!(self.programmed[own.victim as usize] > page as u16);
                 let lpn = self.limit.reverse.get(own.victim * PAGES + page);
                 self.limit.map.0.prefetch(lpn as usize);
                 (pages, planes) = (pages + 1, planes | 1 << (plane % PLANES_PER_DIE));
             }
         }
-        self.begin(die, Doing::CopyRead, pages, planes, self.now + READ_NS);
+        self.begin(die, DieWork::CopyRead, pages, planes, self.now + READ_NS);
     }
 
     #[inline(always)]
@@ -400,27 +400,27 @@ impl Floor {
         let mut pages = 0;
         let others = Floor::others(plane);
         for plane in std::iter::once(plane).chain(others) {
-            if self.planes[plane as usize].step == Step::Program && self.offset(plane) == offset {
+            if self.planes[plane as usize].step == CollectionStep::Program && self.offset(plane) == offset {
                 let own = &mut self.planes[plane as usize];
                 let lpn = self.limit.reverse.get(own.victim * PAGES + own.page());
                 own.cursor += 1;
-                own.step = if own.cursor == own.count { Step::Erase } else { Step::Read };
+                own.step = if own.cursor == own.count { CollectionStep::Erase } else { CollectionStep::Read };
                 self.place(plane, lpn);
                 self.counts.copies += 1;
                 pages += 1;
             }
         }
         let until = self.transfer(die, pages) + PROGRAM_NS;
-        self.begin(die, Doing::CopyProgram, pages, 0, until);
+        self.begin(die, DieWork::CopyProgram, pages, 0, until);
     }
 
     fn erase(&mut self, die: u32) {
         let first = die * PLANES_PER_DIE;
         let planes = (0..PLANES_PER_DIE)
-            .filter(|&plane| self.planes[(first + plane) as usize].step == Step::Erase)
+            .filter(|&plane| self.planes[(first + plane) as usize].step == CollectionStep::Erase)
             .fold(0, |planes, plane| planes | 1 << plane);
         self.counts.erases += u64::from(u8::count_ones(planes));
-        self.begin(die, Doing::Erase, 0, planes, self.now + ERASE_NS);
+        self.begin(die, DieWork::Erase, 0, planes, self.now + ERASE_NS);
     }
 
     /// The event of a die.
@@ -428,26 +428,26 @@ impl Floor {
     fn happen(&mut self, die: u32) {
         let DieState { doing, pages, planes } = self.dies[die as usize];
         match doing {
-            Doing::HostRead => {
+            DieWork::HostRead => {
                 let last = self.transfer(die, pages);
-                self.begin(die, Doing::HostOut, pages, 0, last - TRANSFER_NS * u64::from(pages - 1));
+                self.begin(die, DieWork::HostOut, pages, 0, last - TRANSFER_NS * u64::from(pages - 1));
                 return;
             }
-            Doing::CopyRead => {
+            DieWork::CopyRead => {
                 let until = self.transfer(die, pages);
-                self.begin(die, Doing::CopyOut, 0, planes, until);
+                self.begin(die, DieWork::CopyOut, 0, planes, until);
                 return;
             }
-            Doing::HostOut if pages > 1 => {
-                self.begin(die, Doing::HostOut, pages - 1, 0, self.now + TRANSFER_NS);
+            DieWork::HostOut if pages > 1 => {
+                self.begin(die, DieWork::HostOut, pages - 1, 0, self.now + TRANSFER_NS);
                 return self.send();
             }
-            Doing::HostOut => self.send(),
-            Doing::HostProgram => (0..pages).for_each(|_| self.send()),
-            Doing::Erase => self.erased(die, planes),
-            Doing::CopyOut | Doing::CopyProgram | Doing::Nothing => {}
+            DieWork::HostOut => self.send(),
+            DieWork::HostProgram => (0..pages).for_each(|_| self.send()),
+            DieWork::Erase => self.erased(die, planes),
+            DieWork::CopyOut | DieWork::CopyProgram | DieWork::Nothing => {}
         }
-        self.dies[die as usize].doing = Doing::Nothing;
+        self.dies[die as usize].doing = DieWork::Nothing;
         self.events.set(die, NEVER);
         self.woken |= 1 << die;
     }
@@ -457,7 +457,7 @@ impl Floor {
         for plane in (0..PLANES_PER_DIE).filter(|plane| planes >> plane & 1 == 1) {
             let plane = die * PLANES_PER_DIE + plane;
             let own = &mut self.planes[plane as usize];
-            own.step = Step::None;
+            own.step = CollectionStep::None;
             self.programmed[own.victim as usize] = 0;
             self.limit.valid[own.victim as usize] = NOT_CLOSED;
             self.limit.free[plane as usize].insert(0, own.victim);
@@ -468,7 +468,7 @@ impl Floor {
     }
 
     /// One measured part: its figures are named after what was run.
-    fn section(&mut self, mix: Mix, figures: &mut Figures) {
+    fn section(&mut self, mix: Mix, figures: &mut Measurement) {
         self.read_share = (mix.read_fraction() * 4_294_967_296.0) as u64;
         // What was drawn for the mix before, and what fills the queues.
         self.run(u64::from(self.limit.user_pages) / 16);
@@ -477,7 +477,7 @@ impl Floor {
         let stopwatch = Stopwatch::start();
         self.run(requests);
         let cpu_s = stopwatch.usage().cpu_s;
-        let Counts { host_reads, host_writes, copies, .. } = self.counts;
+        let FloorCounts { host_reads, host_writes, copies, .. } = self.counts;
         let written = (host_writes - before.host_writes) as f64;
         let sent = written + (host_reads - before.host_reads) as f64;
         let name = mix.name();
@@ -489,10 +489,10 @@ impl Floor {
 }
 
 /// The floor at one size and queue depth: each workload, from one steady state.
-pub(crate) fn measure(size: Size, depth: u32) -> Result<Figures, Failure> {
-    let limit = Limit::<PLANES>::aged(size)?;
+pub(crate) fn measure(size: Size, depth: u32) -> Result<Measurement, Failure> {
+    let limit = MemorySpeed::<PLANES>::aged(size)?;
     let mut floor = Floor::new(limit, PLANES * size.blocks_per_plane(), depth);
-    let mut figures = Figures::default();
+    let mut figures = Measurement::default();
     floor.section(Mix::Write, &mut figures);
     floor.section(Mix::Mixed, &mut figures);
     Ok(figures)
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn pages_stay_where_the_maps_say_and_every_request_is_answered() {
-        let mut limit = Limit::<PLANES>::new(Size::Small).unwrap();
+        let mut limit = MemorySpeed::<PLANES>::new(Size::Small).unwrap();
         limit.fill();
         let mut floor = Floor::new(limit, PLANES * Size::Small.blocks_per_plane(), 32);
         floor.read_share = 1 << 30;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cases::Case;
-use crate::child::{self, Figures};
+use crate::child::{self, Measurement};
 use crate::{Failure, Scratch};
 
 /// The shorter run sends this part of the row's requests: valgrind makes a program some fifty times slower.
@@ -34,12 +34,12 @@ pub(crate) fn count(name: &str) -> Result<(), Failure> {
 }
 
 /// The work of a process.
-struct Work {
+struct ProcessWork {
     instructions: f64,
     operations: f64,
 }
 
-fn under_valgrind(case: &Case, scratch: &Path, requests: u64) -> Result<Work, Failure> {
+fn under_valgrind(case: &Case, scratch: &Path, requests: u64) -> Result<ProcessWork, Failure> {
     let output = Command::new("valgrind")
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", scratch.join("callgrind.out").display()))
@@ -49,10 +49,12 @@ fn under_valgrind(case: &Case, scratch: &Path, requests: u64) -> Result<Work, Fa
         .output()
         .map_err(|error| Failure(format!("valgrind cannot be started: {error}; it has to be installed")))?;
     let (told, heard) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let figures: Option<Figures> = serde_json::from_str(&told).ok();
+    let figures: Option<Measurement> = serde_json::from_str(&told).ok();
     let operations = figures.and_then(|figures| figures.get("operations"));
     match (collected(&heard), operations) {
-        (Some(instructions), Some(operations)) if output.status.success() => Ok(Work { instructions, operations }),
+        (Some(instructions), Some(operations)) if output.status.success() => {
+            Ok(ProcessWork { instructions, operations })
+        }
         _ => Err(Failure(format!("{} failed under valgrind:\n{heard}", case.name()))),
     }
 }

@@ -12,7 +12,7 @@ use metrics::Stopwatch;
 
 use crate::Failure;
 use crate::cases::{HUGE_IS_AGED, Mix, Size};
-use crate::child::Figures;
+use crate::child::Measurement;
 
 pub(crate) const PLANES_PER_DIE: u32 = 2;
 pub(crate) const DIES_PER_CHANNEL: u32 = 8;
@@ -37,9 +37,9 @@ pub(crate) const TRANSFER_NS: u64 = 40_960;
 
 /// The flat arrays. All indices come from the loop's own arithmetic, so reads and writes are not checked
 /// in optimised code: a bounds check per access would make the limit lower than the machine's.
-pub(crate) struct Words(pub(crate) FlatArray);
+pub(crate) struct FlatWords(pub(crate) FlatArray);
 
-impl Words {
+impl FlatWords {
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> u32 {
         debug_assert!((index as usize) < self.0.len());
@@ -57,9 +57,9 @@ impl Words {
 }
 
 /// Over so many planes, a power of two.
-pub(crate) struct Limit<const PLANES: u32> {
-    pub(crate) map: Words,
-    pub(crate) reverse: Words,
+pub(crate) struct MemorySpeed<const PLANES: u32> {
+    pub(crate) map: FlatWords,
+    pub(crate) reverse: FlatWords,
     /// By block: valid pages, plus [`NOT_CLOSED`]. A block is opened with all pages counted as valid, and
     /// each page that is invalidated takes one off; so programming a page touches no count.
     pub(crate) valid: Vec<u16>,
@@ -77,14 +77,14 @@ pub(crate) struct Limit<const PLANES: u32> {
     erases: u64,
 }
 
-impl<const PLANES: u32> Limit<PLANES> {
-    pub(crate) fn new(size: Size) -> Result<Limit<PLANES>, Failure> {
+impl<const PLANES: u32> MemorySpeed<PLANES> {
+    pub(crate) fn new(size: Size) -> Result<MemorySpeed<PLANES>, Failure> {
         assert!(PLANES == size.planes() && PLANES.is_power_of_two());
         let memory = |error| Failure(format!("no memory for the limit loop: {error}"));
         let blocks = size.blocks_per_plane();
-        let mut limit = Limit {
-            map: Words(FlatArray::filled(size.user_pages() as usize, NONE).map_err(memory)?),
-            reverse: Words(FlatArray::filled(size.physical_pages() as usize, NONE).map_err(memory)?),
+        let mut limit = MemorySpeed {
+            map: FlatWords(FlatArray::filled(size.user_pages() as usize, NONE).map_err(memory)?),
+            reverse: FlatWords(FlatArray::filled(size.physical_pages() as usize, NONE).map_err(memory)?),
             valid: vec![NOT_CLOSED; (PLANES * blocks) as usize],
             frontier: vec![0; PLANES as usize],
             free: (0..PLANES).map(|plane| (plane * blocks..(plane + 1) * blocks).rev().collect()).collect(),
@@ -105,8 +105,8 @@ impl<const PLANES: u32> Limit<PLANES> {
     }
 
     /// In its steady state, as nearly as the engine is at that size.
-    pub(crate) fn aged(size: Size) -> Result<Limit<PLANES>, Failure> {
-        let mut limit = Limit::new(size)?;
+    pub(crate) fn aged(size: Size) -> Result<MemorySpeed<PLANES>, Failure> {
+        let mut limit = MemorySpeed::new(size)?;
         limit.fill();
         // After three capacities of random writes the write amplification holds still.
         let capacities = if size.is_huge() { HUGE_IS_AGED } else { 3.0 };
@@ -279,7 +279,7 @@ impl<const PLANES: u32> Limit<PLANES> {
     }
 
     /// One measured part: its figures are named after what was run.
-    fn section<const CLOCKS: bool>(&mut self, mix: Mix, figures: &mut Figures) {
+    fn section<const CLOCKS: bool>(&mut self, mix: Mix, figures: &mut Measurement) {
         let requests = u64::from(self.user_pages).min(MOST_PAGES) / 3 * if mix == Mix::Mixed { 2 } else { 1 };
         let (ops, writes, copies) = (self.ops(), self.host_writes, self.copies);
         let stopwatch = Stopwatch::start();
@@ -295,7 +295,7 @@ impl<const PLANES: u32> Limit<PLANES> {
 }
 
 /// The limit at one size: each workload with and without clocks, from one steady state.
-pub(crate) fn measure(size: Size) -> Result<Figures, Failure> {
+pub(crate) fn measure(size: Size) -> Result<Measurement, Failure> {
     match size.planes() {
         64 => measure_over::<64>(size),
         512 => measure_over::<512>(size),
@@ -304,9 +304,9 @@ pub(crate) fn measure(size: Size) -> Result<Figures, Failure> {
     }
 }
 
-fn measure_over<const PLANES: u32>(size: Size) -> Result<Figures, Failure> {
-    let mut limit = Limit::<PLANES>::aged(size)?;
-    let mut figures = Figures::default();
+fn measure_over<const PLANES: u32>(size: Size) -> Result<Measurement, Failure> {
+    let mut limit = MemorySpeed::<PLANES>::aged(size)?;
+    let mut figures = Measurement::default();
     limit.section::<false>(Mix::Write, &mut figures);
     limit.section::<true>(Mix::Write, &mut figures);
     limit.section::<false>(Mix::Mixed, &mut figures);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_maps_stay_each_others_inverse_and_counts_exact() {
-        let mut limit = Limit::<64>::new(Size::Small).unwrap();
+        let mut limit = MemorySpeed::<64>::new(Size::Small).unwrap();
         limit.fill();
         limit.run::<true>(u64::from(Size::Small.user_pages()) * 3, 0);
         assert!(limit.erases > 1000, "collection ran");

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cases::Case;
-use crate::child::Sample;
+use crate::child::Execution;
 
 /// The ways to fail; the text is for the user.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +123,7 @@ fn benchmark(arguments: &Arguments) -> Result<bool, Failure> {
             cases::all(arguments.quick).iter().chain(&cases::on_request()).map(Case::name).collect();
         return Err(Failure(format!("no measurement has that in its name; there are: {}", names.join(", "))));
     }
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cases.len()];
+    let mut samples: Vec<Vec<Execution>> = vec![Vec::new(); cases.len()];
     // Repetitions outside, measurements inside: what disturbs the machine for a while then disturbs all alike.
     for repetition in 1..=arguments.repeat {
         for (case, samples) in cases.iter().zip(&mut samples) {
@@ -131,7 +131,7 @@ fn benchmark(arguments: &Arguments) -> Result<bool, Failure> {
             samples.push(child::run(case, &scratch.0)?);
         }
     }
-    let report = report::Report::new(&cases, &samples);
+    let report = report::BenchReport::new(&cases, &samples);
     if arguments.json {
         println!("{}", report.json());
     } else if arguments.markdown {

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::Failure;
 use crate::cases::Size;
-use crate::child::Figures;
-use crate::run::{Setup, carry_out, save_steady};
+use crate::child::Measurement;
+use crate::run::{BenchSetup, carry_out, save_steady};
 
 /// A mechanism with what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,11 +141,11 @@ impl MechanismRun {
     }
 
     /// Runs the engine for so many requests.
-    pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Figures, Failure> {
+    pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Measurement, Failure> {
         carry_out(&self.setup(state), requests)
     }
 
-    fn setup(self, state: &Path) -> Setup {
+    fn setup(self, state: &Path) -> BenchSetup {
         let mut sets = self.mechanism.settings();
         sets.push(match self.state() {
             Some(_) => format!("run.precondition.state={}", state.display()),
@@ -162,12 +162,12 @@ impl MechanismRun {
             _ => &[],
         };
         sets.extend(without_time.iter().map(|set| (*set).to_owned()));
-        Setup { preset: self.mechanism.preset(), timed: self.timed, sets }
+        BenchSetup { preset: self.mechanism.preset(), timed: self.timed, sets }
     }
 }
 
 /// Brings a device to its steady state and saves it.
-pub(crate) fn age(mechanism: Mechanism, path: &Path) -> Result<Figures, Failure> {
+pub(crate) fn age(mechanism: Mechanism, path: &Path) -> Result<Measurement, Failure> {
     save_steady(mechanism.preset(), mechanism.settings(), path)
 }
 

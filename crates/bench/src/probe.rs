@@ -8,7 +8,7 @@ use engine::{Chance, FlatArray, Timers};
 use metrics::Stopwatch;
 
 use crate::Failure;
-use crate::child::Figures;
+use crate::child::Measurement;
 
 /// Accesses per measurement.
 const ACCESSES: usize = 4 << 20;
@@ -17,8 +17,8 @@ const BATCH: usize = 64;
 
 /// Nanoseconds per access at random: one after the other, each address from the last access; and
 /// independent, asked for in batches. In 26 MB (the maps at 24 GB) and 260 MB (at 240 GB), on huge pages.
-pub(crate) fn memory() -> Result<Figures, Failure> {
-    let mut figures = Figures::default();
+pub(crate) fn memory() -> Result<Measurement, Failure> {
+    let mut figures = Measurement::default();
     for megabytes in [26, 260] {
         let mut words = FlatArray::filled(megabytes * 250_000, 0)
             .map_err(|error| Failure(format!("no memory for the probe: {error}")))?;
@@ -74,8 +74,8 @@ const EVENTS: usize = 4 << 20;
 ///
 /// Resources come in pairs, of which one is busy: an event of one of them starts the other, as the end of a
 /// transfer starts the array. Delays are those of the `tbm` device.
-pub(crate) fn events() -> Figures {
-    let mut figures = Figures::default();
+pub(crate) fn events() -> Measurement {
+    let mut figures = Measurement::default();
     for slots in [36, 64, 256] {
         let (lines, first) = timed(|delays| lines(slots, delays));
         let (heap, second) = timed(|delays| heap(slots, delays));

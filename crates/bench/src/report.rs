@@ -4,28 +4,28 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::cases::{Case, FtlSet, Mix, Run, Size};
-use crate::child::Sample;
+use crate::cases::{Case, EngineRun, FtlSet, Mix, Size};
+use crate::child::Execution;
 
 /// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Target {
+enum Goal {
     AtLeast(f64),
     AtMost(f64),
 }
 
-impl Target {
+impl Goal {
     fn met(self, value: f64) -> bool {
         match self {
-            Target::AtLeast(least) => value >= least,
-            Target::AtMost(most) => value <= most,
+            Goal::AtLeast(least) => value >= least,
+            Goal::AtMost(most) => value <= most,
         }
     }
 
     fn text(self) -> String {
         let (sign, bound) = match self {
-            Target::AtLeast(least) => ('≥', least),
-            Target::AtMost(most) => ('≤', most),
+            Goal::AtLeast(least) => ('≥', least),
+            Goal::AtMost(most) => ('≤', most),
         };
         format!("{sign} {bound:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
     }
@@ -33,17 +33,17 @@ impl Target {
 
 /// A figure with a target.
 #[derive(Clone, Debug)]
-struct Figure {
+struct Measured {
     name: String,
     value: f64,
     unit: &'static str,
-    target: Target,
+    target: Goal,
 }
 
 /// An engine run with a target.
 #[derive(Clone, Debug)]
 struct Speed {
-    figure: Figure,
+    figure: Measured,
     /// Part of what the limit loop does on the same workload.
     of_limit: Option<f64>,
     /// Part of the floor loop's speed on the same size and mix, with time.
@@ -86,7 +86,7 @@ impl Rates {
 }
 
 /// The results.
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     machine: String,
     repeat: usize,
     /// By name: what the machine and the limit loop gave.
@@ -94,7 +94,7 @@ pub(crate) struct Report {
     speeds: Vec<Speed>,
     /// Runs with mechanisms, with features of the chip and as drives, for comparison before and after a change.
     mechanisms: Vec<Rates>,
-    others: Vec<Figure>,
+    others: Vec<Measured>,
 }
 
 /// The unit of an engine run.
@@ -109,12 +109,12 @@ const HUGE_BYTES_PER_PAGE: f64 = 8.4;
 /// Two runs of the same differ by so much on a quiet machine; a deeper queue counts as slower beyond it.
 const NOISE: f64 = 0.03;
 
-impl Report {
+impl BenchReport {
     /// From the repetitions of each case.
-    pub(crate) fn new(cases: &[Case], samples: &[Vec<Sample>]) -> Report {
+    pub(crate) fn new(cases: &[Case], samples: &[Vec<Execution>]) -> BenchReport {
         let results = Results { cases, samples };
         let runs = cases.iter().filter_map(|case| if let Case::Run(run) = case { Some(run) } else { None });
-        Report {
+        BenchReport {
             machine: machine(),
             repeat: samples.first().map_or(0, Vec::len),
             context: results.context(),
@@ -131,7 +131,7 @@ impl Report {
 
     /// One JSON object.
     pub(crate) fn json(&self) -> Value {
-        let figure = |f: &Figure| {
+        let figure = |f: &Measured| {
             json!({
                 "name": f.name, "value": f.value, "unit": f.unit, "target": f.target.text(),
                 "met": f.target.met(f.value),
@@ -254,18 +254,18 @@ fn row<T: Into<String>>(own: impl IntoIterator<Item = T>, rates: [T; 4]) -> Vec<
     own.into_iter().chain(rates).map(Into::into).collect()
 }
 
-fn verdict(figure: &Figure) -> String {
+fn verdict(figure: &Measured) -> String {
     if figure.target.met(figure.value) { "met".into() } else { "MISSED".into() }
 }
 
 /// The samples of each case.
 struct Results<'a> {
     cases: &'a [Case],
-    samples: &'a [Vec<Sample>],
+    samples: &'a [Vec<Execution>],
 }
 
 /// Millions of flash operations per CPU second that a run is to reach.
-fn least(run: &Run) -> f64 {
+fn least(run: &EngineRun) -> f64 {
     let of_writes = match (run.timed, run.size, run.choices) {
         (false, Size::Small, _) => return 30.0,
         (false, _, _) => return 20.0,
@@ -280,7 +280,7 @@ fn least(run: &Run) -> f64 {
 }
 
 impl Results<'_> {
-    fn samples(&self, case: Case) -> Option<&[Sample]> {
+    fn samples(&self, case: Case) -> Option<&[Execution]> {
         let at = self.cases.iter().position(|&other| other == case)?;
         Some(&self.samples[at])
     }
@@ -290,14 +290,14 @@ impl Results<'_> {
         Some(median(self.samples(case)?.iter().map(|sample| value(sample, name)).collect()))
     }
 
-    fn speed(&self, run: &Run) -> Speed {
+    fn speed(&self, run: &EngineRun) -> Speed {
         let case = Case::Run(*run);
         let rates = self.rates(case);
         let limit = format!("{}{}.ops_per_s", run.mix.name(), if run.timed { "_clocks" } else { "" });
         let floor = format!("{}.ops_per_s", run.mix.name());
-        let target = Target::AtLeast(least(run));
+        let target = Goal::AtLeast(least(run));
         Speed {
-            figure: Figure { name: rates.name.clone(), value: rates.ops, unit: RATE, target },
+            figure: Measured { name: rates.name.clone(), value: rates.ops, unit: RATE, target },
             of_limit: self.get(Case::Limit(run.size), &limit).map(|limit| rates.ops * 1e6 / limit),
             of_floor: self
                 .get(Case::Floor(run.size, run.depth), &floor)
@@ -326,7 +326,7 @@ impl Results<'_> {
         }
     }
 
-    fn others(&self) -> Vec<Figure> {
+    fn others(&self) -> Vec<Measured> {
         let mut figures = Vec::new();
         figures.extend(self.depth());
         figures.extend(self.many_dies());
@@ -336,53 +336,53 @@ impl Results<'_> {
             if let Case::Trace(_) = case
                 && let Some(rate) = self.get(case, "requests_per_s")
             {
-                let target = Target::AtLeast(5.0);
-                figures.push(Figure { name: case.name(), value: rate / 1e6, unit: "M requests per CPU s", target });
+                let target = Goal::AtLeast(5.0);
+                figures.push(Measured { name: case.name(), value: rate / 1e6, unit: "M requests per CPU s", target });
             }
         }
         figures
     }
 
     /// Speed at queue depth 256 over that at 16, from the same repetition.
-    fn depth(&self) -> Vec<Figure> {
+    fn depth(&self) -> Vec<Measured> {
         let deep = self.cases.iter().filter_map(|case| match case {
             Case::Run(run) if run.depth == 256 => Some(*run),
             _ => None,
         });
         deep.filter_map(|run| {
             let deep = self.samples(Case::Run(run))?;
-            let shallow = self.samples(Case::Run(Run { depth: 16, ..run }))?;
-            let rate = |sample: &Sample| value(sample, "ops_per_s");
+            let shallow = self.samples(Case::Run(EngineRun { depth: 16, ..run }))?;
+            let rate = |sample: &Execution| value(sample, "ops_per_s");
             let ratios = deep.iter().zip(shallow).map(|(deep, shallow)| rate(deep) / rate(shallow)).collect();
-            Some(Figure {
+            Some(Measured {
                 name: format!("queue depth 256 ÷ 16, {}", run.choices.name()),
                 value: median(ratios),
                 unit: "of the speed",
-                target: Target::AtLeast(1.0 - NOISE),
+                target: Goal::AtLeast(1.0 - NOISE),
             })
         })
         .collect()
     }
 
     /// The cost of an operation on 1,024 dies, over that on 32, from the same repetition.
-    fn many_dies(&self) -> Option<Figure> {
+    fn many_dies(&self) -> Option<Measured> {
         let run = self.cases.iter().find_map(|case| match case {
             Case::Run(run) if run.size == Size::Wide => Some(*run),
             _ => None,
         })?;
         let many = self.samples(Case::Run(run))?;
-        let few = self.samples(Case::Run(Run { size: Size::Full, ..run }))?;
-        let rate = |sample: &Sample| value(sample, "ops_per_s");
-        Some(Figure {
+        let few = self.samples(Case::Run(EngineRun { size: Size::Full, ..run }))?;
+        let rate = |sample: &Execution| value(sample, "ops_per_s");
+        Some(Measured {
             name: format!("1,024 dies ÷ 32, {}", run.choices.name()),
             value: median(few.iter().zip(many).map(|(few, many)| rate(few) / rate(many)).collect()),
             unit: "of the cost of an operation",
-            target: Target::AtMost(1.3),
+            target: Goal::AtMost(1.3),
         })
     }
 
     /// `count` beside the limit loop.
-    fn of_limit(&self) -> Vec<Figure> {
+    fn of_limit(&self) -> Vec<Measured> {
         let counts = self.cases.iter().filter_map(|case| match case {
             Case::Run(run) if !run.timed => Some(self.speed(run)),
             _ => None,
@@ -390,20 +390,20 @@ impl Results<'_> {
         counts
             .filter_map(|speed| {
                 let name = format!("{} ÷ its limit", speed.rates.name);
-                Some(Figure { name, value: speed.of_limit?, unit: "of the speed", target: Target::AtLeast(0.5) })
+                Some(Measured { name, value: speed.of_limit?, unit: "of the speed", target: Goal::AtLeast(0.5) })
             })
             .collect()
     }
 
     /// Preconditioning the full device, and what it holds.
-    fn memory(&self) -> Vec<Figure> {
+    fn memory(&self) -> Vec<Measured> {
         let limit = (BYTES_PER_PAGE * FULL_PAGES + BYTES_BESIDES) / 1e6;
-        let most = |name: &str, value| Figure { name: name.into(), value, unit: "MB", target: Target::AtMost(limit) };
+        let most = |name: &str, value| Measured { name: name.into(), value, unit: "MB", target: Goal::AtMost(limit) };
         let mut figures = Vec::new();
         if let Some(samples) = self.samples(Case::Precondition) {
             let wall = median(samples.iter().map(|sample| sample.wall_s).collect());
             let name = "precondition-240g, whole process on the wall".into();
-            figures.push(Figure { name, value: wall, unit: "s", target: Target::AtMost(20.0) });
+            figures.push(Measured { name, value: wall, unit: "s", target: Goal::AtMost(20.0) });
             figures.push(most("peak RSS at 240g", peak(samples)));
         }
         let full = self.cases.iter().zip(self.samples).filter_map(|(case, samples)| match case {
@@ -421,7 +421,7 @@ impl Results<'_> {
             if let Some(peak) = of_size.reduce(f64::max) {
                 let value = (peak * 1e6 - BYTES_BESIDES) / f64::from(size.physical_pages());
                 let (name, unit) = (format!("peak RSS at {}, per page", size.name()), "bytes");
-                figures.push(Figure { name, value, unit, target: Target::AtMost(HUGE_BYTES_PER_PAGE) });
+                figures.push(Measured { name, value, unit, target: Goal::AtMost(HUGE_BYTES_PER_PAGE) });
             }
         }
         figures
@@ -442,11 +442,11 @@ impl Results<'_> {
     }
 }
 
-fn value(sample: &Sample, name: &str) -> f64 {
+fn value(sample: &Execution, name: &str) -> f64 {
     sample.figures.get(name).unwrap_or(f64::NAN)
 }
 
-fn peak(samples: &[Sample]) -> f64 {
+fn peak(samples: &[Execution]) -> f64 {
     samples.iter().filter_map(|sample| sample.figures.peak_rss_mb).fold(f64::NAN, f64::max)
 }
 
@@ -468,24 +468,24 @@ fn machine() -> String {
 mod tests {
     use super::*;
     use crate::cases::{FtlSet, Mix};
-    use crate::child::Figures;
+    use crate::child::Measurement;
     use crate::mechanisms::{Mechanism, MechanismRun};
 
-    fn sample(values: &[(&str, f64)]) -> Sample {
+    fn sample(values: &[(&str, f64)]) -> Execution {
         let values = values.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-        Sample { figures: Figures { values, peak_rss_mb: Some(100.0) }, user_s: 1.0, wall_s: 2.0 }
+        Execution { figures: Measurement { values, peak_rss_mb: Some(100.0) }, user_s: 1.0, wall_s: 2.0 }
     }
 
     fn run(depth: u32) -> Case {
         let choices = FtlSet::Static;
-        Case::Run(Run { timed: true, size: Size::Small, mix: Mix::Write, choices, depth })
+        Case::Run(EngineRun { timed: true, size: Size::Small, mix: Mix::Write, choices, depth })
     }
 
-    fn report(rates: [f64; 3], deep: [f64; 3]) -> Report {
+    fn report(rates: [f64; 3], deep: [f64; 3]) -> BenchReport {
         let samples = |rates: [f64; 3]| rates.map(|rate| sample(&[("ops_per_s", rate), ("waf", 2.0)])).to_vec();
         let limit = [4e7, 7e7, 9e7].map(|rate| sample(&[("write_clocks.ops_per_s", rate)])).to_vec();
         let cases = [Case::Limit(Size::Small), run(16), run(256)];
-        Report::new(&cases, &[limit, samples(rates), samples(deep)])
+        BenchReport::new(&cases, &[limit, samples(rates), samples(deep)])
     }
 
     #[test]
@@ -503,12 +503,12 @@ mod tests {
 
     #[test]
     fn many_dies_are_set_beside_few_and_counts_beside_their_limit() {
-        let few = Run { timed: true, size: Size::Full, mix: Mix::Write, choices: FtlSet::Static, depth: 32 };
-        let many = Run { size: Size::Wide, ..few };
-        let counted = Run { timed: false, ..few };
+        let few = EngineRun { timed: true, size: Size::Full, mix: Mix::Write, choices: FtlSet::Static, depth: 32 };
+        let many = EngineRun { size: Size::Wide, ..few };
+        let counted = EngineRun { timed: false, ..few };
         let rate = |rate| vec![sample(&[("ops_per_s", rate), ("write.ops_per_s", rate)])];
         let cases = [Case::Run(few), Case::Run(many), Case::Run(counted), Case::Limit(Size::Full)];
-        let report = Report::new(&cases, &[rate(2e7), rate(1.6e7), rate(6e7), rate(9e7)]);
+        let report = BenchReport::new(&cases, &[rate(2e7), rate(1.6e7), rate(6e7), rate(9e7)]);
         let values: Vec<f64> = report.others.iter().map(|figure| figure.value).collect();
         assert_eq!(values[..2], [1.25, 2.0 / 3.0]);
         assert!(report.others[..2].iter().all(|figure| figure.target.met(figure.value)));
@@ -518,7 +518,7 @@ mod tests {
     fn mechanisms_have_a_table_of_their_own_and_no_target() {
         let twins = MechanismRun { mechanism: Mechanism::TwinBlocks, timed: true };
         let slow = [1e3, 2e3, 3e3].map(|rate| sample(&[("ops_per_s", rate), ("writes_per_s", 500.0)])).to_vec();
-        let report = Report::new(&[Case::Mechanism(twins)], &[slow]);
+        let report = BenchReport::new(&[Case::Mechanism(twins)], &[slow]);
         assert!(report.all_met());
         assert_eq!((report.speeds.len(), report.mechanisms[0].ops), (0, 2e-3));
         let text = report.markdown();
@@ -541,9 +541,9 @@ mod tests {
 
     #[test]
     fn a_bound_reads_as_it_was_set() {
-        assert_eq!(Target::AtMost(20.0).text(), "≤ 20");
-        assert_eq!(Target::AtMost(466.653184).text(), "≤ 466.6532");
-        assert_eq!(Target::AtLeast(0.97).text(), "≥ 0.97");
-        assert_eq!(Target::AtLeast(0.8 * 12.0).text(), "≥ 9.6");
+        assert_eq!(Goal::AtMost(20.0).text(), "≤ 20");
+        assert_eq!(Goal::AtMost(466.653184).text(), "≤ 466.6532");
+        assert_eq!(Goal::AtLeast(0.97).text(), "≥ 0.97");
+        assert_eq!(Goal::AtLeast(0.8 * 12.0).text(), "≥ 9.6");
     }
 }

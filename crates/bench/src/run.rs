@@ -6,15 +6,15 @@ use config::Config;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::cases::{FtlSet, HUGE_IS_AGED, Mix, Run, Size};
-use crate::child::Figures;
+use crate::cases::{EngineRun, FtlSet, HUGE_IS_AGED, Mix, Size};
+use crate::child::Measurement;
 
 /// The device of the rows with targets.
 pub(crate) const PRESET: &str = "tbm";
 
 /// Host requests of a measured run: enough for a second or more of CPU time, and for every plane to have
 /// collected several times.
-pub(crate) fn requests(run: &Run) -> u64 {
+pub(crate) fn requests(run: &EngineRun) -> u64 {
     let per_write = match (run.timed, run.size) {
         (true, _) => 1 << 20,
         (false, Size::Small) => 6 << 20,
@@ -39,7 +39,7 @@ pub(crate) fn device(size: Size, choices: FtlSet) -> Vec<String> {
 }
 
 /// A configuration under measurement.
-pub(crate) struct Setup {
+pub(crate) struct BenchSetup {
     /// The preset.
     pub(crate) preset: &'static str,
     pub(crate) timed: bool,
@@ -59,7 +59,7 @@ fn simulate(config: &Config, save: Option<&Path>) -> Result<Value, Failure> {
 }
 
 /// Runs the engine for so many requests, from a saved state.
-pub(crate) fn measure(run: &Run, state: &Path, requests: u64) -> Result<Figures, Failure> {
+pub(crate) fn measure(run: &EngineRun, state: &Path, requests: u64) -> Result<Measurement, Failure> {
     let mut sets = device(run.size, run.choices);
     sets.push(match run.size.is_huge() {
         true => format!("run.precondition.random={HUGE_IS_AGED}x"),
@@ -69,16 +69,16 @@ pub(crate) fn measure(run: &Run, state: &Path, requests: u64) -> Result<Figures,
         format!("host.queue_depth={}", run.depth),
         format!("workload.read_fraction={:?}", run.mix.read_fraction()),
     ]);
-    carry_out(&Setup { preset: PRESET, timed: run.timed, sets }, requests)
+    carry_out(&BenchSetup { preset: PRESET, timed: run.timed, sets }, requests)
 }
 
 /// Runs a configuration for so many requests.
-pub(crate) fn carry_out(setup: &Setup, requests: u64) -> Result<Figures, Failure> {
+pub(crate) fn carry_out(setup: &BenchSetup, requests: u64) -> Result<Measurement, Failure> {
     Ok(figures(&simulate(&configuration(setup, requests)?, None)?))
 }
 
 /// A configuration that ends after so many requests, whatever volume they come to.
-pub(crate) fn configuration(setup: &Setup, requests: u64) -> Result<Config, Failure> {
+pub(crate) fn configuration(setup: &BenchSetup, requests: u64) -> Result<Config, Failure> {
     let executor = if setup.timed { "timed" } else { "count" };
     let mut sets = setup.sets.clone();
     sets.extend([
@@ -90,11 +90,11 @@ pub(crate) fn configuration(setup: &Setup, requests: u64) -> Result<Config, Fail
 }
 
 /// The figures of a summary that the benchmark reports.
-fn figures(summary: &Value) -> Figures {
+fn figures(summary: &Value) -> Measurement {
     let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let cpu_s = number("/run/cpu_s");
     let operations = ["page_reads", "page_programs", "block_erases"].map(|kind| number(&format!("/flash/{kind}")));
-    let mut figures = Figures::default();
+    let mut figures = Measurement::default();
     figures.set("ops_per_s", number("/run/flash_ops_per_s"));
     figures.set("writes_per_s", number("/host/writes") / cpu_s);
     figures.set("requests_per_s", number("/run/host_requests_per_s"));
@@ -108,22 +108,22 @@ fn figures(summary: &Value) -> Figures {
 }
 
 /// Brings a device to its steady state and saves it. The file is an ordinary saved state.
-pub(crate) fn age(size: Size, choices: FtlSet, path: &Path) -> Result<Figures, Failure> {
+pub(crate) fn age(size: Size, choices: FtlSet, path: &Path) -> Result<Measurement, Failure> {
     save_steady(PRESET, device(size, choices), path)
 }
 
 /// Brings a configuration to its steady state and saves it.
-pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> Result<Figures, Failure> {
+pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> Result<Measurement, Failure> {
     sets.extend(["run.executor=count", "run.precondition=steady", "workload.requests=1"].map(String::from));
     let summary = simulate(&load(preset, &sets)?, Some(path))?;
-    let mut figures = Figures::default();
+    let mut figures = Measurement::default();
     figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));
     Ok(figures)
 }
 
 /// Fills the full device, overwrites it once at random and runs one request in time: what the process takes
 /// is the cost of preconditioning, and what it holds is the memory of the executor that holds more.
-pub(crate) fn precondition() -> Result<Figures, Failure> {
+pub(crate) fn precondition() -> Result<Measurement, Failure> {
     let mut sets = device(Size::Full, FtlSet::Paper);
     sets.extend(
         ["run.executor=timed", "run.precondition.random=1x", "workload.requests=1", "workload.volume=1x"]
@@ -132,7 +132,7 @@ pub(crate) fn precondition() -> Result<Figures, Failure> {
     let stopwatch = metrics::Stopwatch::start();
     let summary = simulate(&load(PRESET, &sets)?, None)?;
     let usage = stopwatch.usage();
-    let mut figures = Figures::default();
+    let mut figures = Measurement::default();
     figures.set("cpu_s", usage.cpu_s);
     figures.set("wall_s", usage.wall_s);
     figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));

@@ -9,7 +9,7 @@ use metrics::Stopwatch;
 use workload::{Trace, TraceOptions};
 
 use crate::Failure;
-use crate::child::Figures;
+use crate::child::Measurement;
 
 /// Requests of a trace.
 const REQUESTS: u64 = 2_000_000;
@@ -18,7 +18,7 @@ const BATCH: usize = 1024;
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum WrittenFormat {
     Msr,
     Spc,
     Alibaba,
@@ -26,23 +26,24 @@ pub(crate) enum Format {
     Etw,
 }
 
-impl Format {
-    pub(crate) const ALL: [Format; 5] = [Format::Msr, Format::Spc, Format::Alibaba, Format::Tencent, Format::Etw];
+impl WrittenFormat {
+    pub(crate) const ALL: [WrittenFormat; 5] =
+        [WrittenFormat::Msr, WrittenFormat::Spc, WrittenFormat::Alibaba, WrittenFormat::Tencent, WrittenFormat::Etw];
 
     /// The reader's name for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Format::Msr => "msr",
-            Format::Spc => "spc",
-            Format::Alibaba => "alibaba",
-            Format::Tencent => "tencent",
-            Format::Etw => "etw",
+            WrittenFormat::Msr => "msr",
+            WrittenFormat::Spc => "spc",
+            WrittenFormat::Alibaba => "alibaba",
+            WrittenFormat::Tencent => "tencent",
+            WrittenFormat::Etw => "etw",
         }
     }
 
     fn header(self) -> &'static str {
         match self {
-            Format::Etw => {
+            WrittenFormat::Etw => {
                 "BeginHeader\n\
                  DiskRead, TimeStamp, Process Name ( PID), ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, \
                  IrpFlags, DiskSvcTime, I/O Pri, VolSnap, FileObject, FileName\n\
@@ -55,11 +56,11 @@ impl Format {
     }
 
     /// One line, as long as those of the real traces.
-    fn line(self, out: &mut impl Write, request: &Line) -> std::io::Result<()> {
-        let &Line { us, sector, sectors, write, device } = request;
+    fn line(self, out: &mut impl Write, request: &ParsedLine) -> std::io::Result<()> {
+        let &ParsedLine { us, sector, sectors, write, device } = request;
         let (offset, size) = (sector * 512, sectors * 512);
         match self {
-            Format::Msr => {
+            WrittenFormat::Msr => {
                 let kind = if write { "Write" } else { "Read" };
                 writeln!(
                     out,
@@ -68,18 +69,18 @@ impl Format {
                     us % 9973
                 )
             }
-            Format::Spc => {
+            WrittenFormat::Spc => {
                 let kind = if write { "W" } else { "R" };
                 writeln!(out, "{device},{sector},{size},{kind},{}.{:06}", us / 1_000_000, us % 1_000_000)
             }
-            Format::Alibaba => {
+            WrittenFormat::Alibaba => {
                 let kind = if write { "W" } else { "R" };
                 writeln!(out, "{device},{kind},{offset},{size},{}", 1_577_808_000_000_000 + us)
             }
-            Format::Tencent => {
+            WrittenFormat::Tencent => {
                 writeln!(out, "{},{sector},{sectors},{},{device}", 1_538_323_200 + us / 1_000_000, u8::from(write))
             }
-            Format::Etw => {
+            WrittenFormat::Etw => {
                 let kind = if write { "DiskWrite" } else { "DiskRead" };
                 writeln!(
                     out,
@@ -95,7 +96,7 @@ impl Format {
 }
 
 /// A line of a trace.
-struct Line {
+struct ParsedLine {
     us: u64,
     sector: u64,
     sectors: u64,
@@ -104,19 +105,19 @@ struct Line {
 }
 
 /// Writes a trace of random requests.
-pub(crate) fn write(format: Format, path: &Path) -> Result<Figures, Failure> {
+pub(crate) fn write(format: WrittenFormat, path: &Path) -> Result<Measurement, Failure> {
     write_lines(format, path, REQUESTS).map_err(|error| Failure::file(path, &error))?;
-    Ok(Figures::default())
+    Ok(Measurement::default())
 }
 
-fn write_lines(format: Format, path: &Path, requests: u64) -> std::io::Result<()> {
+fn write_lines(format: WrittenFormat, path: &Path, requests: u64) -> std::io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     out.write_all(format.header().as_bytes())?;
     let mut random = Chance::new(1, "trace");
     let mut us = 0;
     for _ in 0..requests {
         us += random.below(400);
-        let line = Line {
+        let line = ParsedLine {
             us,
             sector: random.below(1 << 28) * 8,
             sectors: 8 << random.below(5),
@@ -129,7 +130,7 @@ fn write_lines(format: Format, path: &Path, requests: u64) -> std::io::Result<()
 }
 
 /// Reads the trace to its end.
-pub(crate) fn read(format: Format, path: &Path) -> Result<Figures, Failure> {
+pub(crate) fn read(format: WrittenFormat, path: &Path) -> Result<Measurement, Failure> {
     let stopwatch = Stopwatch::start();
     let requests = count(format, path)?;
     let cpu_s = stopwatch.usage().cpu_s;
@@ -137,13 +138,13 @@ pub(crate) fn read(format: Format, path: &Path) -> Result<Figures, Failure> {
         return Err(Failure(format!("the {} trace has {REQUESTS} requests, {requests} were read", format.name())));
     }
     let bytes = std::fs::metadata(path).map_err(|error| Failure::file(path, &error))?.len();
-    let mut figures = Figures::default();
+    let mut figures = Measurement::default();
     figures.set("requests_per_s", requests as f64 / cpu_s);
     figures.set("mb_per_s", bytes as f64 / 1e6 / cpu_s);
     Ok(figures)
 }
 
-fn count(format: Format, path: &Path) -> Result<u64, Failure> {
+fn count(format: WrittenFormat, path: &Path) -> Result<u64, Failure> {
     let failed = |error: workload::TraceError| Failure(error.to_string());
     let mut trace = Trace::open(path, &TraceOptions::default()).map_err(failed)?;
     if trace.format().name != format.name() {
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn every_format_is_written_as_its_reader_wants_it() {
-        for format in Format::ALL {
+        for format in WrittenFormat::ALL {
             let name = format!("ftlab-bench-test-{}-{}", format.name(), std::process::id());
             let path = std::env::temp_dir().join(name);
             write_lines(format, &path, 5000).unwrap();

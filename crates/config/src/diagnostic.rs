@@ -22,16 +22,16 @@ pub(crate) enum Origin {
 
 /// A place in an origin.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct OriginPlace {
     pub(crate) origin: Arc<Origin>,
     /// Bytes of the text; `None`: all of it.
     pub(crate) span: Option<Range<usize>>,
 }
 
-impl Place {
+impl OriginPlace {
     /// A place without lines.
-    pub(crate) fn named(name: impl Into<String>) -> Place {
-        Place { origin: Arc::new(Origin::Named(name.into())), span: None }
+    pub(crate) fn named(name: impl Into<String>) -> OriginPlace {
+        OriginPlace { origin: Arc::new(Origin::Named(name.into())), span: None }
     }
 }
 
@@ -39,7 +39,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     pub(crate) message: String,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<OriginPlace>,
     pub(crate) label: Option<String>,
     pub(crate) hint: Option<String>,
 }
@@ -50,7 +50,7 @@ impl Diagnostic {
         Diagnostic { message: message.into(), place: None, label: None, hint: None }
     }
 
-    pub(crate) fn at(mut self, place: &Place) -> Diagnostic {
+    pub(crate) fn at(mut self, place: &OriginPlace) -> Diagnostic {
         self.place = Some(place.clone());
         self
     }
@@ -178,7 +178,7 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Problems in the order of the text, those of the command line last; `base` is the place of the others.
-    pub(crate) fn sorted(problems: Problems, base: &Place) -> Diagnostics {
+    pub(crate) fn sorted(problems: Problems, base: &OriginPlace) -> Diagnostics {
         let Problems { shown: mut list, more } = problems;
         for diagnostic in &mut list {
             diagnostic.place.get_or_insert_with(|| base.clone());

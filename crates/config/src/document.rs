@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Origin, Place, clean};
+use crate::diagnostic::{Diagnostic, Origin, OriginPlace, clean};
 
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    pub(crate) place: OriginPlace,
     pub(crate) value: Value,
 }
 
@@ -26,15 +26,15 @@ pub(crate) enum Value {
     Date,
     Null,
     Array(Vec<Node>),
-    Table(Vec<Entry>),
+    Table(Vec<KeyValue>),
 }
 
 /// A key with its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct KeyValue {
     pub(crate) key: String,
     /// The place of the key itself.
-    pub(crate) place: Place,
+    pub(crate) place: OriginPlace,
     pub(crate) node: Node,
 }
 
@@ -65,7 +65,7 @@ const DEEPEST: &str = "no table deeper than a choice's parameters, such as `[ftl
 const SYNTAX_ERRORS_MAX: usize = 10;
 
 /// Reads a TOML text.
-pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>> {
+pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<KeyValue>, Vec<Diagnostic>> {
     let Origin::Text { text, .. } = &**origin else { return Ok(Vec::new()) };
     if text.trim_start().starts_with('{') {
         return Err(vec![json(origin, text)]);
@@ -91,7 +91,7 @@ pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>>
 fn json(origin: &Arc<Origin>, text: &str) -> Diagnostic {
     let start = text.len() - text.trim_start().len();
     Diagnostic::new("not valid TOML: it begins as JSON does")
-        .at(&Place { origin: origin.clone(), span: Some(start..start + 1) })
+        .at(&OriginPlace { origin: origin.clone(), span: Some(start..start + 1) })
         .label("expected TOML: `key = value`, one on a line")
         .hint("a JSON object goes in by Python: `ftlab.run(json.load(open(FILE)))`")
 }
@@ -113,27 +113,27 @@ fn syntax_error(origin: &Arc<Origin>, span: Option<std::ops::Range<usize>>, mess
         (what, "nothing") => (format!("not valid TOML: {what}"), ""),
         (what, expected) => (format!("not valid TOML: {what}"), expected),
     };
-    let diagnostic = Diagnostic::new(title).at(&Place { origin: origin.clone(), span });
+    let diagnostic = Diagnostic::new(title).at(&OriginPlace { origin: origin.clone(), span });
     match expected {
         "" => diagnostic.label("expected TOML: `key = value`, one on a line"),
         expected => diagnostic.label(format!("expected {expected}")),
     }
 }
 
-fn entries(table: &DeTable<'_>, origin: &Arc<Origin>) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = table.iter().map(|(key, value)| entry(key, value, origin)).collect();
+fn entries(table: &DeTable<'_>, origin: &Arc<Origin>) -> Vec<KeyValue> {
+    let mut entries: Vec<KeyValue> = table.iter().map(|(key, value)| entry(key, value, origin)).collect();
     // In the order of the text, whatever order the parser's table keeps.
     entries.sort_by_key(|entry| entry.place.span.as_ref().map(|span| span.start));
     entries
 }
 
-fn entry(key: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>, origin: &Arc<Origin>) -> Entry {
-    let place = Place { origin: origin.clone(), span: Some(key.span()) };
-    Entry { key: key.get_ref().to_string(), place, node: node(value, origin) }
+fn entry(key: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>, origin: &Arc<Origin>) -> KeyValue {
+    let place = OriginPlace { origin: origin.clone(), span: Some(key.span()) };
+    KeyValue { key: key.get_ref().to_string(), place, node: node(value, origin) }
 }
 
 fn node(value: &Spanned<DeValue<'_>>, origin: &Arc<Origin>) -> Node {
-    let place = Place { origin: origin.clone(), span: Some(value.span()) };
+    let place = OriginPlace { origin: origin.clone(), span: Some(value.span()) };
     let value = match value.get_ref() {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Integer(number) => Value::Integer(i128::from_str_radix(number.as_str(), number.radix()).ok()),
@@ -147,18 +147,18 @@ fn node(value: &Spanned<DeValue<'_>>, origin: &Arc<Origin>) -> Node {
 }
 
 /// A tree from a JSON object (a Python dictionary, a summary's `config`); places are paths of keys.
-pub(crate) fn from_json(name: &str, object: &serde_json::Map<String, Json>, prefix: &str) -> Vec<Entry> {
+pub(crate) fn from_json(name: &str, object: &serde_json::Map<String, Json>, prefix: &str) -> Vec<KeyValue> {
     object
         .iter()
         .map(|(key, value)| {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-            let place = Place::named(format!("{name}: {}", clean(&path)));
-            Entry { key: key.clone(), place: place.clone(), node: json_node(name, value, &path, place) }
+            let place = OriginPlace::named(format!("{name}: {}", clean(&path)));
+            KeyValue { key: key.clone(), place: place.clone(), node: json_node(name, value, &path, place) }
         })
         .collect()
 }
 
-fn json_node(name: &str, value: &Json, path: &str, place: Place) -> Node {
+fn json_node(name: &str, value: &Json, path: &str, place: OriginPlace) -> Node {
     let value = match value {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),
@@ -176,8 +176,8 @@ fn json_node(name: &str, value: &Json, path: &str, place: Place) -> Node {
 }
 
 /// The tree of one `--set a.b=v`: the value is TOML, or a bare string where it is not.
-pub(crate) fn parse_set(set: &str) -> Result<Entry, Diagnostic> {
-    let place = Place::named(format!("--set {}", clean(set)));
+pub(crate) fn parse_set(set: &str) -> Result<KeyValue, Diagnostic> {
+    let place = OriginPlace::named(format!("--set {}", clean(set)));
     let (path, text) = set.split_once('=').ok_or_else(|| {
         Diagnostic::new("`--set` takes a key and a value")
             .at(&place)
@@ -194,13 +194,13 @@ pub(crate) fn parse_set(set: &str) -> Result<Entry, Diagnostic> {
     }
     let mut node = Node { place: place.clone(), value: set_value(text, &place) };
     for segment in segments[1..].iter().rev() {
-        let entry = Entry { key: (*segment).to_owned(), place: place.clone(), node };
+        let entry = KeyValue { key: (*segment).to_owned(), place: place.clone(), node };
         node = Node { place: place.clone(), value: Value::Table(vec![entry]) };
     }
-    Ok(Entry { key: segments[0].to_owned(), place, node })
+    Ok(KeyValue { key: segments[0].to_owned(), place, node })
 }
 
-fn set_value(text: &str, place: &Place) -> Value {
+fn set_value(text: &str, place: &OriginPlace) -> Value {
     let document = format!("value = {text}");
     match DeTable::parse(&document) {
         Ok(table) if table.get_ref().len() == 1 => {
@@ -212,13 +212,13 @@ fn set_value(text: &str, place: &Place) -> Value {
 }
 
 /// Spans inside a `--set` point into a text that the user did not write: the set as a whole is the place.
-fn relocate(node: Node, place: &Place) -> Node {
+fn relocate(node: Node, place: &OriginPlace) -> Node {
     let value = match node.value {
         Value::Array(items) => Value::Array(items.into_iter().map(|item| relocate(item, place)).collect()),
         Value::Table(entries) => Value::Table(
             entries
                 .into_iter()
-                .map(|entry| Entry { place: place.clone(), node: relocate(entry.node, place), ..entry })
+                .map(|entry| KeyValue { place: place.clone(), node: relocate(entry.node, place), ..entry })
                 .collect(),
         ),
         other => other,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use files::{Input, Interrupt};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Origin, Place, Problems, clean, did_you_mean};
-use crate::document::{self, Entry, Node, Value};
+use crate::diagnostic::{Diagnostic, Diagnostics, Origin, OriginPlace, Problems, clean, did_you_mean};
+use crate::document::{self, KeyValue, Node, Value};
 use crate::keys::{Key, keys};
 use crate::model::Config;
 use crate::presets::{self, BASE, PRESETS, Preset, preset};
@@ -69,7 +69,7 @@ impl Base {
     }
 
     /// Its keys, and those of the preset that it names.
-    fn entries(&self) -> Result<Vec<Entry>, Vec<Diagnostic>> {
+    fn entries(&self) -> Result<Vec<KeyValue>, Vec<Diagnostic>> {
         match self {
             Base::Preset(name) => match preset(name) {
                 Some(preset) => read_preset(preset),
@@ -86,8 +86,8 @@ impl Base {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::named(match self {
+    fn place(&self) -> OriginPlace {
+        OriginPlace::named(match self {
             Base::File(path) => clean(&path.to_string_lossy()),
             Base::Preset(name) => format!("preset {}", clean(name)),
             Base::Text { name, .. } | Base::Object { name, .. } => name.clone(),
@@ -95,14 +95,14 @@ impl Base {
     }
 }
 
-fn read_preset(preset: &Preset) -> Result<Vec<Entry>, Vec<Diagnostic>> {
+fn read_preset(preset: &Preset) -> Result<Vec<KeyValue>, Vec<Diagnostic>> {
     let name = format!("preset {}", preset.name);
     document::parse(&Arc::new(Origin::Text { name, text: preset.text().to_owned() }))
 }
 
 /// The text of a file.
 fn read(path: &Path, interrupt: &Interrupt) -> Result<String, Diagnostic> {
-    let place = Place::named(clean(&path.to_string_lossy()));
+    let place = OriginPlace::named(clean(&path.to_string_lossy()));
     let refuse = |title: String, label: &str| Diagnostic::new(title).at(&place).label(label);
     let cannot = |error: std::io::Error| unreadable(path, &error).at(&place);
     let file = Input::open(path, interrupt).map_err(cannot)?;
@@ -120,7 +120,7 @@ fn read(path: &Path, interrupt: &Interrupt) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|error| not_text(&place, error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
-fn not_text(place: &Place, bytes: &[u8], at: usize) -> Diagnostic {
+fn not_text(place: &OriginPlace, bytes: &[u8], at: usize) -> Diagnostic {
     let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
     Diagnostic::new("the config is not UTF-8 text").at(place).label(format!(
         "byte {at} in line {line} is 0x{:02x}; expected a TOML file",
@@ -149,7 +149,7 @@ pub struct Loaded {
     pub config: Config,
     tree: Tree,
     /// The base as a whole, for keys that were not given.
-    base: Place,
+    base: OriginPlace,
 }
 
 impl Loaded {
@@ -242,12 +242,12 @@ fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &m
         }
     }
     if let Some(trace) = trace {
-        let place = Place::named(format!("--trace {}", clean(trace)));
+        let place = OriginPlace::named(format!("--trace {}", clean(trace)));
         let node = Node { place: place.clone(), value: Value::String(trace.to_owned()) };
-        let key = Entry { key: "trace".into(), place: place.clone(), node };
+        let key = KeyValue { key: "trace".into(), place: place.clone(), node };
         let table = Node { place: place.clone(), value: Value::Table(vec![key]) };
         Sorter { keys, problems, is_file: false }.table(
-            vec![Entry { key: "workload".into(), place, node: table }],
+            vec![KeyValue { key: "workload".into(), place, node: table }],
             "",
             &mut tree,
         );
@@ -255,7 +255,7 @@ fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &m
     tree
 }
 
-fn preset_by_set(entry: &Entry) -> Diagnostic {
+fn preset_by_set(entry: &KeyValue) -> Diagnostic {
     Diagnostic::new("`preset` cannot be set")
         .at(&entry.place)
         .label("the preset is what the config starts from: name it in place of the config file, or in it")

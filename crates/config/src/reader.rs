@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::{Choice, Duration, Own, Param, ParamKind, ParamValue, Selection};
 
-use crate::diagnostic::{Diagnostic, Origin, Place, Problems, clean, did_you_mean};
-use crate::document::{self, Entry, Node, Value};
+use crate::diagnostic::{Diagnostic, Origin, OriginPlace, Problems, clean, did_you_mean};
+use crate::document::{self, KeyValue, Node, Value};
 use crate::keys::{Key, Kind, UNLIMITED, Word};
 use crate::print::parameter;
 use crate::tree::Tree;
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
         (!default.is_empty()).then(|| document::parse(&origin).ok()?.pop().map(|entry| entry.node))?
     }
 
-    pub(crate) fn problem(&mut self, place: &Place, title: impl Into<String>, label: impl Into<String>) {
+    pub(crate) fn problem(&mut self, place: &OriginPlace, title: impl Into<String>, label: impl Into<String>) {
         self.problems.push(Diagnostic::new(title).at(place).label(label));
     }
 
@@ -532,7 +532,7 @@ impl<'a> Reader<'a> {
         noun: &str,
         choices: &'static [Choice],
         name: &str,
-        place: &Place,
+        place: &OriginPlace,
     ) -> Option<&'static Choice> {
         let found = choices.iter().find(|choice| choice.name == name);
         if found.is_none() {
@@ -554,7 +554,7 @@ impl<'a> Reader<'a> {
         noun: &str,
         choices: &'static [Choice],
         node: &Node,
-        entries: &[Entry],
+        entries: &[KeyValue],
     ) -> Option<Selection> {
         let [entry] = entries else {
             self.not_one_choice(path, choices, node, entries);
@@ -578,7 +578,7 @@ impl<'a> Reader<'a> {
         sound.then_some(selection)
     }
 
-    fn not_one_choice(&mut self, path: &str, choices: &'static [Choice], node: &Node, entries: &[Entry]) {
+    fn not_one_choice(&mut self, path: &str, choices: &'static [Choice], node: &Node, entries: &[KeyValue]) {
         let Some(second) = entries.get(1) else {
             let title = format!("`{path}` makes no choice");
             self.problem(&node.place, title, format!("expected {}", expected(Kind::Choice(choices))));
@@ -592,7 +592,12 @@ impl<'a> Reader<'a> {
         self.problem(&second.place, title, format!("expected one name, with its parameters under it{example}"));
     }
 
-    fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, ParamValue)> {
+    fn parameter(
+        &mut self,
+        path: &str,
+        choice: &'static Choice,
+        entry: &KeyValue,
+    ) -> Option<(&'static str, ParamValue)> {
         let full = format!("{path}.{}", choice.name);
         let Some(param) = choice.params.iter().find(|param| param.name == entry.key) else {
             if self.problems.is_one_too_many() {

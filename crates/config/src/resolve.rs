@@ -799,7 +799,7 @@ fn precondition(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Precon
     }
 }
 
-fn aged(reader: &mut Reader<'_>, entry: &crate::document::Entry, capacity: Option<u64>) -> Option<Precondition> {
+fn aged(reader: &mut Reader<'_>, entry: &crate::document::KeyValue, capacity: Option<u64>) -> Option<Precondition> {
     let path = format!("{PRECONDITION}.{}", entry.key);
     let assumed = capacity.unwrap_or(1 << 20);
     match entry.key.as_str() {

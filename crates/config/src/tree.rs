@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Diagnostic, Place, Problems, clean, did_you_mean, nearest};
-use crate::document::{Entry, Node, Value};
+use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean, nearest};
+use crate::document::{KeyValue, Node, Value};
 use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, TRACE_ONLY};
 use crate::units::list;
 
 /// A key that was given, by path.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    pub(crate) place: Place,
+    pub(crate) place: OriginPlace,
     pub(crate) node: Node,
     /// The layer it is from, counted from the lowest.
     layer: u32,
@@ -37,7 +37,7 @@ impl Tree {
     }
 
     /// The place to point at for a key: its value, or that of the key that stands in for it.
-    pub(crate) fn place(&self, path: &str) -> Option<&Place> {
+    pub(crate) fn place(&self, path: &str) -> Option<&OriginPlace> {
         let pair = if CAPACITY.contains(&path) { CAPACITY } else { &[] };
         let mut path = path;
         loop {
@@ -130,14 +130,14 @@ pub(crate) struct Sorter<'a> {
 
 impl Sorter<'_> {
     /// The keys of one document.
-    pub(crate) fn sort(&mut self, entries: Vec<Entry>) -> Tree {
+    pub(crate) fn sort(&mut self, entries: Vec<KeyValue>) -> Tree {
         let mut tree = Tree::default();
         self.table(entries, "", &mut tree);
         tree
     }
 
     /// Adds entries below the table `prefix` to `tree`.
-    pub(crate) fn table(&mut self, entries: Vec<Entry>, prefix: &str, tree: &mut Tree) {
+    pub(crate) fn table(&mut self, entries: Vec<KeyValue>, prefix: &str, tree: &mut Tree) {
         for entry in entries {
             let path = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
             if SECTIONS.iter().any(|(section, _)| *section == path) {
@@ -153,7 +153,7 @@ impl Sorter<'_> {
         }
     }
 
-    fn unknown(&mut self, prefix: &str, entry: &Entry) {
+    fn unknown(&mut self, prefix: &str, entry: &KeyValue) {
         if self.problems.is_one_too_many() {
             return;
         }

@@ -42,7 +42,7 @@ pub(crate) fn run(
             device.recorder.finish(now);
             return Ok(());
         }
-        if is_plain && let Some(pages) = Pages::of(&batch, device.page_size) {
+        if is_plain && let Some(pages) = WholePages::of(&batch, device.page_size) {
             pages.prefetch(device);
             for (request, &lpn) in batch.iter().zip(&pages.lpns) {
                 now = now.max(request.at);
@@ -79,7 +79,7 @@ pub(crate) fn run(
 }
 
 /// A batch of reads and writes of one whole page each.
-struct Pages {
+struct WholePages {
     /// By request: its page.
     lpns: [Lpn; BATCH],
     /// Pages that are read, and pages that are written, and how many they are.
@@ -87,13 +87,13 @@ struct Pages {
     counts: [usize; 2],
 }
 
-impl Pages {
+impl WholePages {
     /// The pages of a batch. `None` if it holds other requests.
     ///
     /// Of which kind a request is is as good as random: the kinds are told apart without a branch.
     #[inline]
-    fn of(batch: &[Request], page_size: PageSize) -> Option<Pages> {
-        let mut pages = Pages { lpns: [Lpn(0); BATCH], of_kind: [[Lpn(0); BATCH]; 2], counts: [0; 2] };
+    fn of(batch: &[Request], page_size: PageSize) -> Option<WholePages> {
+        let mut pages = WholePages { lpns: [Lpn(0); BATCH], of_kind: [[Lpn(0); BATCH]; 2], counts: [0; 2] };
         let mut are_whole = true;
         for (request, lpn) in batch.iter().zip(&mut pages.lpns) {
             are_whole &= page_size.is_whole_page(request.offset, request.size);

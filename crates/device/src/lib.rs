@@ -223,7 +223,7 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
         Source::Generator(generator) => generator.interval.ns() == 0 && generator.idle_for.ns() == 0,
         Source::Trace { .. } => false,
     };
-    let setup = ftl::Setup {
+    let setup = ftl::FtlSetup {
         policies: &device::policies(config),
         geometry: &gang::geometry(config),
         user_pages: config.device.user_capacity / gang::page_size(config),

@@ -25,12 +25,12 @@ struct Part {
     what: &'static str,
     bytes: u64,
     /// What it grows with.
-    key: Key,
+    key: MemoryKey,
 }
 
 /// The settings that memory follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum MemoryKey {
     Size,
     Payload,
     Cache,
@@ -62,15 +62,15 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     let of_buffer = buffer::bytes(config, user_pages, geometry.planes());
     let part = |what, bytes, key| Part { what, bytes, key };
     vec![
-        part("the maps", ftl.maps, Key::Size),
-        part("the cached mapping table", ftl.cached_map, Key::Cache),
-        part("what is known of blocks", blocks + of_executor, Key::Size),
-        part("regions of pages", ftl.regions, Key::Size),
-        part("stamps of pages", stored + if payload { Oracle::bytes(user_pages) } else { 0 }, Key::Payload),
-        part("the write buffer", of_buffer, Key::Buffer),
-        part("the parts of latencies", of_split(config), Key::Split),
-        part("requests", of_requests + Workload::bytes(&config.workload), Key::Queue),
-        part("tables, states and policies made anew", passing, Key::Size),
+        part("the maps", ftl.maps, MemoryKey::Size),
+        part("the cached mapping table", ftl.cached_map, MemoryKey::Cache),
+        part("what is known of blocks", blocks + of_executor, MemoryKey::Size),
+        part("regions of pages", ftl.regions, MemoryKey::Size),
+        part("stamps of pages", stored + if payload { Oracle::bytes(user_pages) } else { 0 }, MemoryKey::Payload),
+        part("the write buffer", of_buffer, MemoryKey::Buffer),
+        part("the parts of latencies", of_split(config), MemoryKey::Split),
+        part("requests", of_requests + Workload::bytes(&config.workload), MemoryKey::Queue),
+        part("tables, states and policies made anew", passing, MemoryKey::Size),
     ]
 }
 
@@ -163,21 +163,21 @@ fn check_in(config: &Config, saves_state: bool, room: &Room) -> Result<(), Refus
     })
 }
 
-impl Key {
+impl MemoryKey {
     fn path(self) -> &'static str {
         match self {
-            Key::Size => "device.blocks_per_plane",
-            Key::Payload => "run.payload",
-            Key::Cache => "ftl.mapping",
-            Key::Buffer => "ftl.write_buffer",
-            Key::Queue => "host.queue_depth",
-            Key::Split => "run.per_request",
+            MemoryKey::Size => "device.blocks_per_plane",
+            MemoryKey::Payload => "run.payload",
+            MemoryKey::Cache => "ftl.mapping",
+            MemoryKey::Buffer => "ftl.write_buffer",
+            MemoryKey::Queue => "host.queue_depth",
+            MemoryKey::Split => "run.per_request",
         }
     }
 }
 
 /// What would fit: the largest value of the key for which the rest can stay.
-fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
+fn remedy(config: &Config, key: MemoryKey, fits: impl Fn(&Config) -> bool) -> String {
     let changed = |change: &dyn Fn(&mut Config)| {
         let mut config = config.clone();
         change(&mut config);
@@ -185,30 +185,30 @@ fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
     };
     let size = |bytes: u64| config::print_size(bytes);
     match key {
-        Key::Payload if fits(&changed(&|config| config.run.payload = Payload::None)) => {
+        MemoryKey::Payload if fits(&changed(&|config| config.run.payload = Payload::None)) => {
             "set `run.payload` to \"none\"".into()
         }
-        Key::Cache => {
+        MemoryKey::Cache => {
             let most = most(config.ftl.get("mapping").size("cache"), |cache| {
                 fits(&changed(&|config| set(config, "mapping", "cache", cache)))
             });
             most.map_or_else(smaller, |cache| format!("`mapping.dftl.cache` can be at most {}", size(cache)))
         }
-        Key::Buffer => {
+        MemoryKey::Buffer => {
             let page = gang::page_size(config);
             let most = most(config.ftl.get("write_buffer").size("size") / page, |pages| {
                 fits(&changed(&|config| set(config, "write_buffer", "size", pages * page)))
             });
             most.map_or_else(smaller, |pages| format!("the write buffer can have at most {}", size(pages * page)))
         }
-        Key::Queue => {
+        MemoryKey::Queue => {
             let counted = config.host.queue_depth.unwrap_or(timed::requests::FREELY);
             let most =
                 most(counted.into(), |depth| fits(&changed(&|config| config.host.queue_depth = Some(depth as u32))));
             most.map_or_else(smaller, |depth| format!("`queue_depth` can be at most {depth}, or requests smaller"))
         }
-        Key::Split => "use a shorter workload, or only `run.latency_parts`, which keeps a few examples".into(),
-        Key::Size | Key::Payload => {
+        MemoryKey::Split => "use a shorter workload, or only `run.latency_parts`, which keeps a few examples".into(),
+        MemoryKey::Size | MemoryKey::Payload => {
             let most = most(config.device.blocks_per_plane.into(), |blocks| fits(&smaller_device(config, blocks)));
             most.filter(|blocks| *blocks >= 4).map_or_else(smaller, |blocks| {
                 format!("with the same over-provisioning `blocks_per_plane` can be at most {blocks}")

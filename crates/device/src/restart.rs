@@ -9,7 +9,7 @@ use crate::flash::{Content, Found};
 
 /// What a restart took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Restart {
+pub(crate) struct Restarted {
     /// Spare areas that were read.
     pub(crate) pages_read: u64,
     /// Units that were erased.
@@ -25,7 +25,7 @@ impl Device {
     ///
     /// # Errors
     /// When the maps do not fit in memory.
-    pub(crate) fn restart(&mut self, config: &Config) -> Result<Restart, OutOfMemory> {
+    pub(crate) fn restart(&mut self, config: &Config) -> Result<Restarted, OutOfMemory> {
         let geometry = *self.ftl.geometry();
         let scan: Vec<Scanned> = geometry.all_units().map(|unit| self.scan(unit)).collect();
         let user_pages = u64::from(self.ftl.user_pages());
@@ -34,7 +34,7 @@ impl Device {
         let (ftl, recovery) = recovered.expect("restarts are refused where nothing can be found again");
         self.ftl = ftl;
         recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
-        Ok(Restart {
+        Ok(Restarted {
             pages_read: recovery.pages_read * u64::from(self.parts.count),
             erased: recovery.erased as u64,
             rescued: recovery.rescued as u64,

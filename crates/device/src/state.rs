@@ -292,7 +292,7 @@ fn read_header(input: &mut impl Read) -> Option<Header> {
 }
 
 /// The arrays, each of exactly the length that the device wants.
-fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, nand::Saved)> {
+fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, nand::SavedArray)> {
     let geometry = &shape.geometry;
     let units = geometry.units() as usize;
     let saved = Saved {
@@ -320,7 +320,7 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
     let spares = read_words(input, shape.spares * 4)?;
     let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
     let spares = spares.chunks_exact(4).map(spare).collect();
-    Some((saved, nand::Saved { blocks, reprogrammed, lost, errors, reads_before, cycles, stamps, spares }))
+    Some((saved, nand::SavedArray { blocks, reprogrammed, lost, errors, reads_before, cycles, stamps, spares }))
 }
 
 /// Cycles with reprogramming of blocks; nothing if the words mean nothing.

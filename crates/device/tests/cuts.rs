@@ -3,7 +3,7 @@
 mod common;
 
 use common::preset;
-use device::survival::{Cuts, Tally, try_cuts};
+use device::survival::{Cuts, LivesTally, try_cuts};
 use files::Interrupt;
 
 /// Two channels of two dies of two planes of 16 blocks of 12 TLC pages, written one by one with power for what is under way.
@@ -36,11 +36,11 @@ const TWO_PASS: [&str; 4] = [
 const SUPERCAP: [&str; 1] = ["ftl.paired_page=\"supercap\""];
 
 /// So many lives; `FTLAB_LIVES=n` asks for n times as many.
-fn cut(sets: &[&str], twice: bool) -> Tally {
+fn cut(sets: &[&str], twice: bool) -> LivesTally {
     cut_often(sets, twice, 1)
 }
 
-fn cut_often(sets: &[&str], twice: bool, often: u64) -> Tally {
+fn cut_often(sets: &[&str], twice: bool, often: u64) -> LivesTally {
     let all: Vec<String> = DEVICE.iter().chain(sets).map(|set| (*set).to_owned()).collect();
     let times = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(1);
     let cuts = Cuts { seeds: 2 * times * often, cuts: 30, before: 1.5, requests: 250, twice };

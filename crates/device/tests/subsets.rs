@@ -16,7 +16,7 @@ use base::{Cell, Duration, Multiplane, ParamValue, ProgramOrder};
 use common::*;
 use config::Config;
 use config::model::*;
-use device::survival::{Lives, Tally, Trouble, try_lives};
+use device::survival::{Lives, LivesTally, Trouble, try_lives};
 use engine::Chance;
 use files::Interrupt;
 use serde_json::Value;
@@ -437,7 +437,7 @@ const DFTL: u32 = 32;
 /// Lives of a small device.
 struct Tried {
     subset: Subset,
-    tallies: Vec<Tally>,
+    tallies: Vec<LivesTally>,
     problems: Vec<String>,
     cpu_s: f64,
 }
@@ -465,11 +465,11 @@ impl Tried {
     }
 
     /// Takes note of a problem; there is nothing to count.
-    fn told(&mut self, trouble: Trouble, problem: &str, seed: u64, config: &Config) -> Tally {
+    fn told(&mut self, trouble: Trouble, problem: &str, seed: u64, config: &Config) -> LivesTally {
         let problem = format!("{trouble:?}: {problem}\n{}", described(seed, self.subset, config));
         eprintln!("{problem}");
         self.problems.push(problem);
-        Tally::default()
+        LivesTally::default()
     }
 
     /// How often it was done in the life without a fault.
@@ -583,7 +583,7 @@ fn report(tried: &[Tried], strides: [u64; 3]) -> String {
         grouped(operations),
     );
     for (place, (_, name)) in TROUBLES.into_iter().enumerate() {
-        let of = |figure: &dyn Fn(&Tally) -> u64| grouped(sum(&|tried| figure(&tried.tallies[place])));
+        let of = |figure: &dyn Fn(&LivesTally) -> u64| grouped(sum(&|tried| figure(&tried.tallies[place])));
         let what = if place == 2 { "program" } else { "operation" };
         let every = match strides[place] {
             1 => what.to_string(),

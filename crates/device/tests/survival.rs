@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 
 use common::preset;
 use config::Config;
-use device::survival::{Tally, Trouble, try_everywhere};
+use device::survival::{LivesTally, Trouble, try_everywhere};
 use files::Interrupt;
 
 /// A device of one plane of some 20 small blocks under a protection.
@@ -48,13 +48,20 @@ fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config
 const NONE: &str = "separation=\"none\"";
 const DAC: &str = "separation.dac.regions=3";
 
-fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble) -> Tally {
+fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble) -> LivesTally {
     // Every fifth operation of two lives; of every life a fifth of its own.
     sample(protection, cell, order, separation, trouble, (2, 5))
 }
 
 /// So many lives, of each operations so far apart; `FTLAB_LIVES=n` asks for all of n lives.
-fn sample(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble, few: (u64, u64)) -> Tally {
+fn sample(
+    protection: &str,
+    cell: &str,
+    order: &str,
+    separation: &str,
+    trouble: Trouble,
+    few: (u64, u64),
+) -> LivesTally {
     let lives = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok());
     let (seeds, stride) = lives.map_or(few, |lives| (lives, 1));
     // There are fewer programs than operations.

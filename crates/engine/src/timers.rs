@@ -34,7 +34,7 @@ const NEVER: u64 = u64::MAX;
 
 /// Events of one delay, in order.
 #[derive(Clone, Debug)]
-struct Line {
+struct TimerLine {
     /// Of the event that joined last, here or gone.
     last: u64,
     /// Numbers of the first event and of the one behind the last; their places go round.
@@ -52,8 +52,8 @@ fn place(number: u32) -> usize {
     number as usize % PLACES
 }
 
-impl Line {
-    const EMPTY: Line = Line { last: 0, first: 0, end: 0, keys: [NEVER; PLACES], more: VecDeque::new() };
+impl TimerLine {
+    const EMPTY: TimerLine = TimerLine { last: 0, first: 0, end: 0, keys: [NEVER; PLACES], more: VecDeque::new() };
 
     /// The first event, or [`NEVER`].
     #[inline]
@@ -165,7 +165,7 @@ impl Line {
             return self.drop_from_ring(is_dropped);
         }
         let kept: Vec<u64> = self.events().filter(|&key| !is_dropped(key)).collect();
-        *self = Line::EMPTY;
+        *self = TimerLine::EMPTY;
         kept.into_iter().for_each(|key| self.join(key));
     }
 }
@@ -190,7 +190,7 @@ pub struct Timers {
     blocks: u32,
     /// By line: the key of its first event, or [`NEVER`].
     heads: [u64; MAX_LINES],
-    lines: Box<[Line; MAX_LINES]>,
+    lines: Box<[TimerLine; MAX_LINES]>,
     /// Behind all that have keys.
     far: Vec<Far>,
 }
@@ -213,7 +213,7 @@ impl Timers {
             base: 0,
             blocks: lines.max(1).div_ceil(BLOCK as u32),
             heads: [NEVER; MAX_LINES],
-            lines: Box::new([Line::EMPTY; MAX_LINES]),
+            lines: Box::new([TimerLine::EMPTY; MAX_LINES]),
             far: Vec::new(),
         }
     }
@@ -272,12 +272,12 @@ impl Timers {
     #[cold]
     #[inline(never)]
     fn count_anew(&mut self) {
-        let pending = self.lines.iter().flat_map(Line::events);
+        let pending = self.lines.iter().flat_map(TimerLine::events);
         let with_keys =
             pending.map(|key| Far { at: self.at(key), rank: Timers::rank(key), line: Timers::line(key) as u32 });
         let events: Vec<Far> = with_keys.chain(self.far.iter().copied()).collect();
         self.far.clear();
-        self.lines.fill(Line::EMPTY);
+        self.lines.fill(TimerLine::EMPTY);
         self.heads.fill(NEVER);
         self.first = NEVER;
         self.base = events.iter().map(|event| event.at.0).min().unwrap_or(self.base);

@@ -28,7 +28,7 @@ struct Whole {
 }
 
 /// Where an output goes.
-enum Place {
+enum Destination {
     /// A file, which may be there already.
     File(PathBuf),
     /// Something to write to without taking its place.
@@ -42,7 +42,7 @@ impl Output {
     /// When it cannot be written: no such directory, no permission, a directory or a disk under that name.
     pub fn create(path: &Path, interrupt: &Interrupt) -> io::Result<Output> {
         let interrupt = interrupt.clone();
-        let Place::File(target) = place_of(path)? else {
+        let Destination::File(target) = place_of(path)? else {
             return Ok(Output { file: open_stream(path, &interrupt)?, interrupt, whole: None });
         };
         let (partial, file) = Partial::create(directory_of(&target))?;
@@ -61,8 +61,8 @@ impl Output {
     pub fn check(path: &Path) -> io::Result<()> {
         match place_of(path)? {
             // To open a pipe would tell its reader that there is a writer.
-            Place::Stream => Ok(()),
-            Place::File(_) => Output::create(path, &Interrupt::default()).map(|_| ()),
+            Destination::Stream => Ok(()),
+            Destination::File(_) => Output::create(path, &Interrupt::default()).map(|_| ()),
         }
     }
 
@@ -114,13 +114,13 @@ impl Write for Output {
 }
 
 /// Follows links to where a file is or would be.
-fn place_of(path: &Path) -> io::Result<Place> {
+fn place_of(path: &Path) -> io::Result<Destination> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(io::Error::from_raw_os_error(libc::EISDIR)),
         Ok(found) if found.file_type().is_block_device() => {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it is a disk; expected a file"));
         }
-        Ok(found) if !found.is_file() => return Ok(Place::Stream),
+        Ok(found) if !found.is_file() => return Ok(Destination::Stream),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         // A file, or a link to none.
         Ok(_) | Err(_) => {}
@@ -135,10 +135,10 @@ fn place_of(path: &Path) -> io::Result<Place> {
             if fs::symlink_metadata(&path).is_err() {
                 return Err(io::Error::new(ErrorKind::InvalidInput, "no file can be made in /proc"));
             }
-            return Ok(Place::Stream);
+            return Ok(Destination::Stream);
         }
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
-            return Ok(Place::File(path));
+            return Ok(Destination::File(path));
         }
         path = directory.join(fs::read_link(&path)?);
     }

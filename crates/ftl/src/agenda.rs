@@ -6,13 +6,13 @@ use base::{Cause, Domain, Lpn, Slot};
 
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
-use crate::mechanism::{Due, End, Mechanisms, Pending, Picked, Room, Under};
+use crate::mechanism::{Mechanisms, OwnWork, Pending, Picked, RoomSource, Under, VictimEnd};
 use crate::ops::{How, Op, Step};
 use crate::page::Page;
 
 /// A line of the agenda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
+enum AgendaLine {
     /// Erase an empty unit that a mechanism kept.
     Erase,
     /// What somebody waits for, besides room.
@@ -32,33 +32,33 @@ enum Line {
 }
 
 /// What a domain does next: the first line that has an operation gives it.
-const AGENDA: [(Line, &str); 8] = [
-    (Line::Erase, "It gives room at once, and nothing is lost by it."),
-    (Line::Pending, "A read or a write waits for it, and a collection may last long."),
+const AGENDA: [(AgendaLine, &str); 8] = [
+    (AgendaLine::Erase, "It gives room at once, and nothing is lost by it."),
+    (AgendaLine::Pending, "A read or a write waits for it, and a collection may last long."),
     (
-        Line::TakeUp,
+        AgendaLine::TakeUp,
         "A victim that waited is moved already, and pages that were read too often can be read but a few times more; a collection \
          in progress ends first.",
     ),
-    (Line::BeforeCopies, "What an earlier collection left behind would pile up."),
-    (Line::End, "An empty victim is room that is not used yet."),
-    (Line::Move, "The host waits for the room."),
-    (Line::Protect, "There is room, and the host's page would put others at risk."),
-    (Line::Under, "Last, so that nothing comes between this page and the host's above it."),
+    (AgendaLine::BeforeCopies, "What an earlier collection left behind would pile up."),
+    (AgendaLine::End, "An empty victim is room that is not used yet."),
+    (AgendaLine::Move, "The host waits for the room."),
+    (AgendaLine::Protect, "There is room, and the host's page would put others at risk."),
+    (AgendaLine::Under, "Last, so that nothing comes between this page and the host's above it."),
 ];
 
 /// Where room comes from when a domain is short, in this order; `None` is the victim policy.
-const ROOM: [(Option<Room>, &str); 6] = [
-    (Some(Room::Kept), "It is room already."),
-    (Some(Room::Forced), "The policy was heard, and gained too little."),
-    (Some(Room::InWork), "The policy has chosen it, and it was begun."),
+const ROOM: [(Option<RoomSource>, &str); 6] = [
+    (Some(RoomSource::Kept), "It is room already."),
+    (Some(RoomSource::Forced), "The policy was heard, and gained too little."),
+    (Some(RoomSource::InWork), "The policy has chosen it, and it was begun."),
     (
-        Some(Room::Buffered),
+        Some(RoomSource::Buffered),
         "Merged at once it would hold pages that are about to be overwritten; but the policy may offer \
                             full units only.",
     ),
     (None, "The victim policy chooses."),
-    (Some(Room::LastResort), "No unit is closed."),
+    (Some(RoomSource::LastResort), "No unit is closed."),
 ];
 
 /// Rounds of an agenda without an operation, at most: each ends or begins what concerns a unit, and a domain has far fewer.
@@ -83,9 +83,9 @@ impl<M: Mechanisms> Page<M> {
             ($agenda:lifetime: $($at:literal)*) => {
                 const { assert!([$($at),*].len() == AGENDA.len()) };
                 $(match self.line(const { AGENDA[$at].0 }, domain, group) {
-                    Said::Nothing => {}
-                    Said::Step(step) => return Some(step),
-                    Said::FromTheTop => continue $agenda,
+                    Verdict::Nothing => {}
+                    Verdict::Step(step) => return Some(step),
+                    Verdict::FromTheTop => continue $agenda,
                 })*
             };
         }
@@ -109,56 +109,56 @@ impl<M: Mechanisms> Page<M> {
     }
 
     #[inline(always)]
-    fn line(&mut self, line: Line, domain: Domain, group: &mut Group) -> Said {
+    fn line(&mut self, line: AgendaLine, domain: Domain, group: &mut Group) -> Verdict {
         match line {
-            Line::Erase => self.erase_kept(domain, group),
-            Line::Pending => self.pending(domain, group).map_or(Said::Nothing, Said::Step),
-            Line::TakeUp => self.take_up(domain, group),
-            Line::BeforeCopies if self.kernel.job(domain).is_some() => {
+            AgendaLine::Erase => self.erase_kept(domain, group),
+            AgendaLine::Pending => self.pending(domain, group).map_or(Verdict::Nothing, Verdict::Step),
+            AgendaLine::TakeUp => self.take_up(domain, group),
+            AgendaLine::BeforeCopies if self.kernel.job(domain).is_some() => {
                 match self.mechanisms.before_copies(&mut self.kernel, domain, group) {
-                    Some(step) => Said::Step(self.guarded(domain, step, group)),
-                    None => Said::Nothing,
+                    Some(step) => Verdict::Step(self.guarded(domain, step, group)),
+                    None => Verdict::Nothing,
                 }
             }
-            Line::End => self.end(domain, group),
-            Line::Move => self.move_next(domain, group),
-            Line::Protect => self.protect(domain, group),
-            Line::Under => self.under(domain, group),
-            Line::BeforeCopies => Said::Nothing,
+            AgendaLine::End => self.end(domain, group),
+            AgendaLine::Move => self.move_next(domain, group),
+            AgendaLine::Protect => self.protect(domain, group),
+            AgendaLine::Under => self.under(domain, group),
+            AgendaLine::BeforeCopies => Verdict::Nothing,
         }
     }
 
     /// A unit that a mechanism kept, once nothing has to be done before its erase.
-    fn erase_kept(&mut self, domain: Domain, group: &mut Group) -> Said {
-        let Some(unit) = self.mechanisms.erasable(&self.kernel, domain) else { return Said::Nothing };
+    fn erase_kept(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+        let Some(unit) = self.mechanisms.erasable(&self.kernel, domain) else { return Verdict::Nothing };
         match self.mechanisms.end(&mut self.kernel, domain, unit, group) {
-            Some(End::Act(step)) => Said::Step(self.guarded(domain, step, group)),
-            Some(End::Over | End::Hold) => Said::Nothing,
-            None => Said::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
+            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+            Some(VictimEnd::Over | VictimEnd::Hold) => Verdict::Nothing,
+            None => Verdict::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
         }
     }
 
     /// The work that mechanisms begin on their own account.
-    fn take_up(&mut self, domain: Domain, group: &mut Group) -> Said {
+    fn take_up(&mut self, domain: Domain, group: &mut Group) -> Verdict {
         let may_begin = self.mechanisms.parts().map.is_none_or(|map| !map.is_parked(domain));
         match self.mechanisms.take_up(&mut self.kernel, domain, may_begin, group) {
-            None => Said::Nothing,
-            Some(Due::Changed) => Said::FromTheTop,
-            Some(Due::Close(stream)) => {
+            None => Verdict::Nothing,
+            Some(OwnWork::Changed) => Verdict::FromTheTop,
+            Some(OwnWork::Close(stream)) => {
                 self.seal(domain, stream);
                 if self.waiting[domain.index()] == Some(stream) {
                     // The host page that waits was to go there: room is made for it anew.
                     self.waiting[domain.index()] = None;
                 }
-                Said::FromTheTop
+                Verdict::FromTheTop
             }
-            Some(Due::Room) => {
+            Some(OwnWork::Room) => {
                 self.collect_for_room(domain, Stream::FIRST);
                 self.attribute(domain, true);
-                Said::FromTheTop
+                Verdict::FromTheTop
             }
-            Some(Due::Act(step)) => Said::Step(self.guarded(domain, step, group)),
-            Some(Due::Move) => self.move_next(domain, group),
+            Some(OwnWork::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+            Some(OwnWork::Move) => self.move_next(domain, group),
         }
     }
 
@@ -234,29 +234,29 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The end of a collection, where its victim is empty.
-    fn end(&mut self, domain: Domain, group: &mut Group) -> Said {
-        let Some(&Job { unit, cause, .. }) = self.kernel.job(domain) else { return Said::Nothing };
+    fn end(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+        let Some(&Job { unit, cause, .. }) = self.kernel.job(domain) else { return Verdict::Nothing };
         if self.kernel.valid_of(unit) > 0 {
-            return Said::Nothing;
+            return Verdict::Nothing;
         }
         match self.mechanisms.end(&mut self.kernel, domain, unit, group) {
-            None => Said::Step(Step::new(Op::Erase(unit), cause)),
-            Some(End::Act(step)) => Said::Step(self.guarded(domain, step, group)),
-            Some(End::Over) => Said::FromTheTop,
-            Some(End::Hold) => Said::Nothing,
+            None => Verdict::Step(Step::new(Op::Erase(unit), cause)),
+            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+            Some(VictimEnd::Over) => Verdict::FromTheTop,
+            Some(VictimEnd::Hold) => Verdict::Nothing,
         }
     }
 
     /// The next pages of a victim, or the end of its collection where no more of them move.
-    fn move_next(&mut self, domain: Domain, group: &mut Group) -> Said {
-        let Some(job) = self.kernel.job(domain).copied() else { return Said::Nothing };
+    fn move_next(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+        let Some(job) = self.kernel.job(domain).copied() else { return Verdict::Nothing };
         if let Some(step) = self.next_move(domain, job, group) {
-            return Said::Step(step);
+            return Verdict::Step(step);
         }
         match self.mechanisms.end(&mut self.kernel, domain, job.unit, group) {
-            Some(End::Act(step)) => Said::Step(self.guarded(domain, step, group)),
-            Some(End::Over) => Said::FromTheTop,
-            None | Some(End::Hold) => unreachable!("a unit whose pages stay is in use again"),
+            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+            Some(VictimEnd::Over) => Verdict::FromTheTop,
+            None | Some(VictimEnd::Hold) => unreachable!("a unit whose pages stay is in use again"),
         }
     }
 
@@ -308,35 +308,35 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What has to be safe before the host page that waits is programmed.
-    fn protect(&mut self, domain: Domain, group: &mut Group) -> Said {
-        let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
-        self.before_row(domain, stream, group).map_or(Said::Nothing, Said::Step)
+    fn protect(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+        let Some(stream) = self.waiting[domain.index()] else { return Verdict::Nothing };
+        self.before_row(domain, stream, group).map_or(Verdict::Nothing, Verdict::Step)
     }
 
     /// The victim's pages that go under the host page that waits.
-    fn under(&mut self, domain: Domain, group: &mut Group) -> Said {
-        let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
+    fn under(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+        let Some(stream) = self.waiting[domain.index()] else { return Verdict::Nothing };
         let mut under = self.mechanisms.under(&mut self.kernel, domain, stream, false);
         if under == Some(Under::Choice) {
             if self.begin_due(domain) {
-                return Said::FromTheTop;
+                return Verdict::FromTheTop;
             }
             under = self.mechanisms.under(&mut self.kernel, domain, stream, true);
         }
         match under {
-            None => Said::Nothing,
+            None => Verdict::Nothing,
             Some(Under::Erase) => self.erase_kept(domain, group),
-            Some(Under::Collection) => Said::FromTheTop,
+            Some(Under::Collection) => Verdict::FromTheTop,
             Some(Under::Choice) => unreachable!("a victim may be chosen"),
             Some(Under::Victim) => {
-                let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
+                let Some(mut job) = self.kernel.pairing(domain).copied() else { return Verdict::Nothing };
                 self.pick(domain, &mut job, &|_| stream, group);
                 self.prefetch_behind(group);
                 group.stream = stream;
                 let cause = job.cause;
                 self.kernel.set_pairing(domain, Some(job));
                 // Among host pages, so they are to be as good as those.
-                Said::Step(Step::new(Op::Move(How::OffChip), cause))
+                Verdict::Step(Step::new(Op::Move(How::OffChip), cause))
             }
         }
     }
@@ -344,7 +344,7 @@ impl<M: Mechanisms> Page<M> {
     /// Begins whatever has to be done before a frontier can open; `false` if it may open now.
     pub(crate) fn make_room(&mut self, domain: Domain, stream: Stream) -> bool {
         if !self.kernel.is_short(domain) {
-            return self.mechanisms.room(&mut self.kernel, domain, stream, Room::Early);
+            return self.mechanisms.room(&mut self.kernel, domain, stream, RoomSource::Early);
         }
         self.collect_for_room(domain, stream);
         if !M::IS_PLAIN {
@@ -359,7 +359,7 @@ impl<M: Mechanisms> Page<M> {
             || ROOM.iter().any(|&(source, _)| match source {
                 Some(source) => {
                     let begins = self.mechanisms.room(&mut self.kernel, domain, stream, source);
-                    if begins && source == Room::Forced {
+                    if begins && source == RoomSource::Forced {
                         self.begin_neighbours(domain);
                     }
                     begins
@@ -384,7 +384,7 @@ impl<M: Mechanisms> Page<M> {
             if self.is_busy(other) {
                 continue;
             }
-            if !self.mechanisms.room(&mut self.kernel, other, Stream::FIRST, Room::Forced) {
+            if !self.mechanisms.room(&mut self.kernel, other, Stream::FIRST, RoomSource::Forced) {
                 // Near the threshold by a large measure, it may not have filled a unit yet.
                 let Some(unit) = self.kernel.choose(other) else { continue };
                 self.kernel.begin(other, unit, Why::Along);
@@ -395,7 +395,7 @@ impl<M: Mechanisms> Page<M> {
 }
 
 /// What a line of the agenda says.
-enum Said {
+enum Verdict {
     Nothing,
     Step(Step),
     FromTheTop,

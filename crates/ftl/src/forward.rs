@@ -12,7 +12,7 @@ use crate::facade::CollectsAhead;
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::{Agenda as _, All, Mechanisms};
-use crate::ops::{Array, Going, Phase};
+use crate::ops::{AheadPhase, Array, PacedCollection};
 use crate::page::Page;
 use crate::victim::UnitState;
 
@@ -31,8 +31,8 @@ impl CollectsAhead for Page<All> {
     }
 
     /// It does so between any two groups of pages.
-    fn next_phase(&self, domain: Domain) -> Option<Phase> {
-        Some(if self.has_emptied(domain) { Phase::Erase } else { Phase::Copy })
+    fn next_phase(&self, domain: Domain) -> Option<AheadPhase> {
+        Some(if self.has_emptied(domain) { AheadPhase::Erase } else { AheadPhase::Copy })
     }
 
     fn has_emptied(&self, domain: Domain) -> bool {
@@ -93,7 +93,13 @@ impl Page<All> {
     /// What is free when the victim is erased is to be what was free when it was begun, less what the host writes meanwhile. That
     /// may be as much as the victim gains; where the domain begins below the mark, less in proportion, down to nothing at the
     /// reserve. So many pages of the victim go with each page of the host.
-    pub(crate) fn begin_paced(&mut self, domain: Domain, low: u32, written: u32, last: Option<Going>) -> Option<Going> {
+    pub(crate) fn begin_paced(
+        &mut self,
+        domain: Domain,
+        low: u32,
+        written: u32,
+        last: Option<PacedCollection>,
+    ) -> Option<PacedCollection> {
         let slots = u64::from(self.kernel.geometry().unit_slots());
         let mark = u64::from(self.kernel.budget().reserve + low) * slots;
         let free = self.kernel.free_slots(domain);
@@ -112,7 +118,7 @@ impl Page<All> {
             last.map_or_else(|| free + (mark - free) * (after - free) / (u64::from(low) * slots), |last| last.line);
         let (written, room) = (u64::from(written), (after + u64::from(written)).saturating_sub(line));
         let due = if room <= written { left } else { (written * u64::from(left)).div_ceil(room) as u32 };
-        Some(Going { victim, until: left - due, line })
+        Some(PacedCollection { victim, until: left - due, line })
     }
 
     fn goes_on_with(&self, domain: Domain, unit: Unit) -> bool {

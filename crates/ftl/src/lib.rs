@@ -38,11 +38,13 @@ pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
-pub use crate::ops::{Array, Erasure, Going, Holds, How, Op, Phase, Placed, Source, Step, Way};
+pub use crate::ops::{
+    AheadPhase, Array, DataSource, Erasure, How, Op, PacedCollection, PagePayload, Placed, Step, Way,
+};
 pub use crate::plain::{PlainPages, Spot};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
-pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
+pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
 pub use crate::scan::{PageFound, Scanned};
 
 use crate::mechanism::separation;

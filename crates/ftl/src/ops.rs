@@ -49,7 +49,7 @@ impl Step {
 
 /// What a page holds that was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum PagePayload {
     /// The data of this logical page: what was read, or what the host sent.
     Data(Lpn),
     /// The exclusive-or of the pages that were read; of a single page: its copy.
@@ -79,7 +79,7 @@ pub struct Placed {
     /// Where.
     pub at: Ppn,
     /// What.
-    pub holds: Holds,
+    pub holds: PagePayload,
     /// Its spare area: whole for what the host wrote, dummies and the map; for copies and backups all but the identity
     /// ([`crate::IDENTITY`]), which goes on with the data. 0 where pages have none.
     pub tag: u128,
@@ -89,7 +89,7 @@ pub struct Placed {
 
 /// Where the data of a page come from that is written anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum DataSource {
     /// From the controller, which has not let go of them: the page whose program failed.
     Controller,
     /// From the controller's page buffer, if it has one: a lower page, by its place.
@@ -115,7 +115,7 @@ pub struct Erasure {
 
 /// How a collection ahead of need goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum AheadPhase {
     /// With the copy of a page or, under hybrid mapping, of a logical block.
     Copy,
     /// With the erase of an emptied unit.
@@ -124,7 +124,7 @@ pub enum Phase {
 
 /// A collection that keeps step with the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Going {
+pub struct PacedCollection {
     /// Its victim.
     pub victim: Unit,
     /// It goes on until no more steps than these are left.
@@ -145,7 +145,7 @@ pub trait Array {
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool;
     /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still
     /// there.
-    fn rewritten(&mut self, cause: Cause, source: Source, to: Placed) -> bool;
+    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool;
     /// A page is read, and nothing is programmed.
     fn read(&mut self, cause: Cause, from: Ppn);
     /// A unit is to be erased.

@@ -7,9 +7,9 @@ use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{AXES, Job, Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
-use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, Origin, Product};
-use crate::ops::{Array, Erasure, Holds, How, Op, Placed, Step, Way};
+use crate::kernel::{AXES, Job, Kernel, PREFETCH_DISTANCE, PageKind, Placement, Saved, Stream, Why};
+use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, PageOrigin, Product};
+use crate::ops::{Array, Erasure, How, Op, PagePayload, Placed, Step, Way};
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
@@ -88,7 +88,7 @@ impl<M: Mechanisms> Page<M> {
     ) -> Result<Page<M>, OutOfMemory> {
         let most = crate::largest_user_pages(&geometry, policies);
         assert!(user_pages <= most, "user space too large for the spare space");
-        let plan = crate::mechanism::Plan::new(policies, &geometry);
+        let plan = crate::mechanism::SpacePlan::new(policies, &geometry);
         let of_map = plan.map_pages(&geometry, user_pages);
         let allocation = Allocation::build(policies.allocation, &geometry);
         let mut kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, seed)?;
@@ -285,14 +285,14 @@ impl<M: Mechanisms> Page<M> {
         }
         let place = self.kernel.place_new(domain, stream, lpn, true);
         if !M::IS_PLAIN {
-            self.note_placed(domain, lpn, place, Origin::Host { was_mapped: old.is_some() });
+            self.note_placed(domain, lpn, place, PageOrigin::Host { was_mapped: old.is_some() });
         }
         if (M::IS_PLAIN || !self.on_demand) && place.filled.is_some() {
             self.collect_if_needed(domain);
         }
         let region = || self.mechanisms.region(lpn).unwrap_or(0);
         let tag = self.kernel.host_spare(lpn, region, place.at);
-        self.announced(place.at, Holds::Data(lpn), tag)
+        self.announced(place.at, PagePayload::Data(lpn), tag)
     }
 
     /// Begins a collection if the host's active block is full and the domain is down to its reserve.
@@ -306,7 +306,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     #[inline]
-    pub(crate) fn note_placed(&mut self, domain: Domain, lpn: Lpn, place: Place, origin: Origin) {
+    pub(crate) fn note_placed(&mut self, domain: Domain, lpn: Lpn, place: Placement, origin: PageOrigin) {
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);
         }
@@ -315,8 +315,8 @@ impl<M: Mechanisms> Page<M> {
 
     /// What is to be programmed.
     #[inline]
-    pub(crate) fn announced(&self, at: Ppn, holds: Holds, tag: u128) -> Placed {
-        let way = self.mechanisms.way(&self.kernel, at, holds == Holds::Nothing).unwrap_or(Way::Plain);
+    pub(crate) fn announced(&self, at: Ppn, holds: PagePayload, tag: u128) -> Placed {
+        let way = self.mechanisms.way(&self.kernel, at, holds == PagePayload::Nothing).unwrap_or(Way::Plain);
         Placed { at, holds, tag, way }
     }
 }
@@ -403,17 +403,17 @@ impl<M: Mechanisms> Page<M> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
-            self.note_placed(domain, lpn, place, Origin::Copy(from, how));
+            self.note_placed(domain, lpn, place, PageOrigin::Copy(from, how));
         }
         let tag = self.data_tag(lpn, place.at);
-        Some(self.announced(place.at, Holds::Data(lpn), tag))
+        Some(self.announced(place.at, PagePayload::Data(lpn), tag))
     }
 
     /// The spare area of a page of data that was placed last, but for its identity.
     #[inline]
     pub(crate) fn data_tag(&mut self, lpn: Lpn, at: Ppn) -> u128 {
         let region = || self.mechanisms.region(lpn).unwrap_or(0);
-        self.kernel.tag(Kind::Data, region, at)
+        self.kernel.tag(PageKind::Data, region, at)
     }
 
     /// The stream of the pages that the operation in hand programs.
@@ -455,9 +455,9 @@ impl<M: Mechanisms> Page<M> {
             }
         }
         self.mechanisms.padded(&self.kernel, domain, place.at);
-        let tag = self.kernel.tag(Kind::Dummy, || 0, place.at);
+        let tag = self.kernel.tag(PageKind::Dummy, || 0, place.at);
         self.settle(domain);
-        self.announced(place.at, Holds::Nothing, tag)
+        self.announced(place.at, PagePayload::Nothing, tag)
     }
 
     /// Places what is combined of the pages of a group, for [`Op::Combine`] or [`Op::Reprogram`] under that cause, if the place
@@ -473,13 +473,13 @@ impl<M: Mechanisms> Page<M> {
         let at = combined.place.at;
         let (holds, tag) = match combined.product {
             Product::Map(lpn) => {
-                self.note_placed(domain, lpn, combined.place, Origin::Map);
-                (Holds::Map(lpn), self.kernel.map_spare(lpn, at))
+                self.note_placed(domain, lpn, combined.place, PageOrigin::Map);
+                (PagePayload::Map(lpn), self.kernel.map_spare(lpn, at))
             }
-            Product::Backup => (Holds::Parity, self.backup_tag(pages)),
-            Product::Guard => return Some(Placed { at, holds: Holds::Nothing, tag: 0, way: Way::Again }),
+            Product::Backup => (PagePayload::Parity, self.backup_tag(pages)),
+            Product::Guard => return Some(Placed { at, holds: PagePayload::Nothing, tag: 0, way: Way::Again }),
         };
-        if holds == Holds::Parity {
+        if holds == PagePayload::Parity {
             self.settle(domain);
         }
         Some(self.announced(at, holds, tag))

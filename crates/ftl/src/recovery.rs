@@ -9,9 +9,9 @@
 use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::group::Group;
-use crate::kernel::{Frontier, Kind, Spare, Stream};
-use crate::mechanism::{Mechanisms, Origin};
-use crate::ops::{Array, Erasure, Holds, Placed, Source, Way};
+use crate::kernel::{Frontier, PageKind, Spare, Stream};
+use crate::mechanism::{Mechanisms, PageOrigin};
+use crate::ops::{Array, DataSource, Erasure, PagePayload, Placed, Way};
 use crate::page::Page;
 use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
@@ -43,7 +43,7 @@ struct Rest {
 
 /// A readable page of a logical page.
 #[derive(Clone, Copy)]
-struct Found {
+struct NewestPage {
     write: u64,
     order: u64,
     at: Ppn,
@@ -90,17 +90,19 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// By LPN: the page of the newest write; of several copies the one programmed last.
-    fn newest_pages(&mut self, scan: &[Scanned]) -> Vec<Option<Found>> {
-        let mut newest: Vec<Option<Found>> = vec![None; self.kernel.logical_pages() as usize];
+    fn newest_pages(&mut self, scan: &[Scanned]) -> Vec<Option<NewestPage>> {
+        let mut newest: Vec<Option<NewestPage>> = vec![None; self.kernel.logical_pages() as usize];
         for (at, spare) in self.pages_of(scan) {
-            self.kernel.adopt_numbers(0, if spare.kind == Kind::Parity { 0 } else { spare.order });
-            if !matches!(spare.kind, Kind::Data | Kind::Backup) {
+            self.kernel.adopt_numbers(0, if spare.kind == PageKind::Parity { 0 } else { spare.order });
+            if !matches!(spare.kind, PageKind::Data | PageKind::Backup) {
                 continue;
             }
             self.kernel.adopt_numbers(spare.write, 0);
-            let Some(best) = newest.get_mut(spare.lpn as usize).filter(|_| spare.kind == Kind::Data) else { continue };
+            let Some(best) = newest.get_mut(spare.lpn as usize).filter(|_| spare.kind == PageKind::Data) else {
+                continue;
+            };
             if best.is_none_or(|best| (spare.write, spare.order) > (best.write, best.order)) {
-                *best = Some(Found { write: spare.write, order: spare.order, at, region: spare.region });
+                *best = Some(NewestPage { write: spare.write, order: spare.order, at, region: spare.region });
             }
         }
         newest
@@ -151,12 +153,12 @@ impl<M: Mechanisms> Page<M> {
 
     /// The stream that filled a unit, where a page of it can be read; a backup names that of what it covers.
     fn stream_found(&self, scanned: &Scanned) -> Option<Stream> {
-        let spare = newest_spare(scanned).filter(|spare| matches!(spare.kind, Kind::Data | Kind::Dummy))?;
+        let spare = newest_spare(scanned).filter(|spare| matches!(spare.kind, PageKind::Data | PageKind::Dummy))?;
         self.kernel.streams().of_byte(spare.stream)
     }
 
     /// Pages of which a backup holds a newer version than any other page.
-    fn rescues(&self, scan: &[Scanned], newest: &[Option<Found>]) -> Vec<Rescue> {
+    fn rescues(&self, scan: &[Scanned], newest: &[Option<NewestPage>]) -> Vec<Rescue> {
         let mut rescues: Vec<Rescue> = Vec::new();
         let Some(covers) = self.mechanisms.parts().covers else { return rescues };
         for (at, spare) in self.pages_of(scan) {
@@ -251,8 +253,8 @@ impl<M: Mechanisms> Page<M> {
         }
         self.mechanisms.reopen(&mut self.kernel);
         for &at in &rest.holes {
-            let tag = self.kernel.tag(Kind::Dummy, || 0, at);
-            let dummy = Placed { at, holds: Holds::Nothing, tag, way: Way::Plain };
+            let tag = self.kernel.tag(PageKind::Dummy, || 0, at);
+            let dummy = Placed { at, holds: PagePayload::Nothing, tag, way: Way::Plain };
             assert!(array.combined(Cause::Backup, &Group::EMPTY, dummy), "no program fails during a restart");
         }
         let mut rescued = Vec::new();
@@ -289,18 +291,18 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Places a page anew that lost its place.
-    pub(crate) fn rewrite(&mut self, domain: Domain, stream: Stream, lpn: Lpn, source: Source) -> Placed {
+    pub(crate) fn rewrite(&mut self, domain: Domain, stream: Stream, lpn: Lpn, source: DataSource) -> Placed {
         if let Some(old) = self.kernel.lookup(lpn) {
             self.kernel.invalidate(old);
         }
         let place = self.kernel.place_new(domain, stream, lpn, false);
-        self.note_placed(domain, lpn, place, Origin::Anew(source));
+        self.note_placed(domain, lpn, place, PageOrigin::Anew(source));
         if self.kernel.is_of_map(lpn) {
             let tag = self.kernel.map_spare(lpn, place.at);
-            return self.announced(place.at, Holds::Map(lpn), tag);
+            return self.announced(place.at, PagePayload::Map(lpn), tag);
         }
         let tag = self.data_tag(lpn, place.at);
-        self.announced(place.at, Holds::Data(lpn), tag)
+        self.announced(place.at, PagePayload::Data(lpn), tag)
     }
 
     /// Ends the filling of an active block before it is full.
@@ -323,7 +325,7 @@ fn newest_spare(scanned: &Scanned) -> Option<Spare> {
 fn newest_order(scanned: &Scanned) -> u64 {
     let orders = scanned.pages.iter().filter_map(|slot| match slot {
         PageFound::Holds(bits) => {
-            Spare::unpack(*bits).map(|spare| if spare.kind == Kind::Parity { 1 } else { spare.order })
+            Spare::unpack(*bits).map(|spare| if spare.kind == PageKind::Parity { 1 } else { spare.order })
         }
         PageFound::Empty | PageFound::Lost | PageFound::Guard => None,
     });

@@ -17,7 +17,7 @@ pub struct Refusal {
 }
 
 /// What is chosen, as far as the FTL has a say in it.
-pub struct Setup<'a> {
+pub struct FtlSetup<'a> {
     /// The policies.
     pub policies: &'a Policies<'a>,
     /// The device's shape.
@@ -34,7 +34,7 @@ pub struct Setup<'a> {
     pub print_size: fn(u64) -> String,
 }
 
-impl Setup<'_> {
+impl FtlSetup<'_> {
     /// Units that are held free by choice.
     pub(crate) fn free_blocks(&self) -> u32 {
         self.policies.gc_schedule.integer("free_blocks")
@@ -50,7 +50,7 @@ impl Setup<'_> {
 ///
 /// # Errors
 /// The first such reason.
-pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     check_own(setup.policies)?;
     separation::check(setup)?;
     paired::check(setup)?;

@@ -6,7 +6,7 @@
 use base::{Cause, Domain, Lpn, Ppn};
 
 use crate::mechanism::Mechanisms;
-use crate::ops::{Array, Source};
+use crate::ops::{Array, DataSource};
 use crate::page::Page;
 
 impl<M: Mechanisms> Page<M> {
@@ -19,7 +19,7 @@ impl<M: Mechanisms> Page<M> {
         }
         let mut hurt = self.hurt_below(domain, at);
         if let Some(lpn) = self.kernel.lpn_at(at) {
-            hurt.push((lpn, copied_from.map_or(Source::Controller, Source::Page)));
+            hurt.push((lpn, copied_from.map_or(DataSource::Controller, DataSource::Page)));
         }
         let stream = self.kernel.stream_of(unit);
         if self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit) {
@@ -45,7 +45,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The valid lower pages of a page's wordline, and where their data are left.
-    fn hurt_below(&self, domain: Domain, at: Ppn) -> Vec<(Lpn, Source)> {
+    fn hurt_below(&self, domain: Domain, at: Ppn) -> Vec<(Lpn, DataSource)> {
         let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
         let below = slot.all_before().filter(|&lower| self.kernel.wordlines().share(lower, slot));
         let pages = below.map(|lower| self.kernel.geometry().ppn(unit, lower));
@@ -53,7 +53,7 @@ impl<M: Mechanisms> Page<M> {
             .filter_map(|page| {
                 let lpn = self.kernel.lpn_at(page)?;
                 let covered = self.mechanisms.parts().covers.and_then(|covers| covers.elsewhere(domain, page));
-                Some((lpn, covered.unwrap_or(Source::PageBuffer(page))))
+                Some((lpn, covered.unwrap_or(DataSource::PageBuffer(page))))
             })
             .collect()
     }

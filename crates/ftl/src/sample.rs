@@ -5,7 +5,7 @@ use base::{Cell, Domain, Duration, Geometry, Lpn, ParamValue, Ppn, ProgramOrder,
 use crate::Policies;
 use crate::allocation::Allocation;
 use crate::kernel::{Kernel, Stream};
-use crate::mechanism::{All, Plan, Planned as _};
+use crate::mechanism::{All, Planned as _, SpacePlan};
 
 /// The first domain of a device.
 pub(crate) const FIRST: Domain = Domain::new(0);
@@ -50,7 +50,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
 
 /// A kernel and its mechanisms over a pristine array, for so many pages of the host.
 pub(crate) fn kernel(geometry: Geometry, user_pages: u64, policies: &Policies<'_>) -> (Kernel, All) {
-    let plan = Plan::new(policies, &geometry);
+    let plan = SpacePlan::new(policies, &geometry);
     let of_map = plan.map_pages(&geometry, user_pages);
     let kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, 1).expect("memory");
     let allocation = Allocation::build(policies.allocation, &geometry);

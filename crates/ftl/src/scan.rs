@@ -2,7 +2,7 @@
 
 use base::{Lpn, Ppn};
 
-use crate::ops::Source;
+use crate::ops::DataSource;
 
 /// What is found in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +46,10 @@ pub(crate) struct Rescue {
 
 impl Rescue {
     /// Where its data come from.
-    pub(crate) fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> DataSource {
         match self.sources[..] {
-            [backup] => Source::Page(backup),
-            [parity, other] => Source::Parity(parity, other),
+            [backup] => DataSource::Page(backup),
+            [parity, other] => DataSource::Parity(parity, other),
             _ => unreachable!("a page is brought back from one page or from two"),
         }
     }

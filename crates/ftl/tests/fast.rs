@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection, Unit};
 use engine::Chance;
 use ftl::allocation::{self, Allocation};
-use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{ANYWHERE, Erasure, Group, How, Op, Placed, Source};
+use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, LogOptions, Merges, Start, most_log_blocks};
+use ftl::{ANYWHERE, DataSource, Erasure, Group, How, Op, Placed};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -19,8 +19,8 @@ fn merges_of(fast: &Fast) -> Merges {
 }
 
 /// So many log blocks, and a block for merges to go to.
-fn log_of(log_blocks: u32) -> Options {
-    Options { log_blocks, reserve: 1, broken: Broken::Fill, start: Start::Always, gather: Gather::All }
+fn log_of(log_blocks: u32) -> LogOptions {
+    LogOptions { log_blocks, reserve: 1, broken: Broken::Fill, start: Start::Always, gather: Gather::All }
 }
 
 /// The array, with what each page stores.
@@ -83,7 +83,7 @@ impl ftl::Array for Array {
         true
     }
 
-    fn rewritten(&mut self, _: Cause, _: Source, _: Placed) -> bool {
+    fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> bool {
         panic!("no program fails");
     }
 
@@ -110,7 +110,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(geometry: Geometry, user_pages: u64, options: Options, order: &str, blocks: &str) -> Machine {
+    fn new(geometry: Geometry, user_pages: u64, options: LogOptions, order: &str, blocks: &str) -> Machine {
         let choose = |seam: &'static base::Seam, name| Selection::default_of(seam.find(name).unwrap());
         let allocation = Allocation::build(&choose(&allocation::SEAM, order), &geometry);
         let pool = choose(&ftl::pool::SEAM, blocks);
@@ -125,10 +125,10 @@ impl Machine {
 
     /// One plane of blocks of `pages` pages: `blocks` logical blocks and `log` log blocks.
     fn plane(blocks: u32, pages: u32, log: u32, broken: Broken) -> Machine {
-        Machine::plane_with(blocks, pages, Options { broken, ..log_of(log) })
+        Machine::plane_with(blocks, pages, LogOptions { broken, ..log_of(log) })
     }
 
-    fn plane_with(blocks: u32, pages: u32, options: Options) -> Machine {
+    fn plane_with(blocks: u32, pages: u32, options: LogOptions) -> Machine {
         let geometry = Geometry::new(Dimensions {
             blocks_per_plane: blocks + options.log_blocks + options.reserve,
             pages_per_block: pages,
@@ -267,7 +267,7 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Chance) {
     // A bound counts blocks that are filled up.
     let bounded = Start::Bounded(1 + random.below_u32(4));
     let starts = [Start::Always, Start::IfSpare, bounded];
-    let options = Options {
+    let options = LogOptions {
         log_blocks,
         reserve,
         broken,
@@ -428,7 +428,7 @@ fn broken_sequential_log_blocks() {
 #[test]
 fn starts_open_log_blocks_while_few_of_them_have_room() {
     let after = |start, starts: u32| {
-        let mut machine = Machine::plane_with(20, 8, Options { start, ..log_of(6) });
+        let mut machine = Machine::plane_with(20, 8, LogOptions { start, ..log_of(6) });
         (0..160).for_each(|lpn| machine.write(Lpn(lpn)));
         let before = merges_of(&machine.fast);
         assert_eq!(before.full, 0, "written in order");
@@ -495,7 +495,7 @@ fn a_full_merge_gathers_from_all_log_blocks() {
 #[test]
 fn a_full_merge_may_leave_pages_in_other_log_blocks() {
     for (gather, merged) in [(Gather::All, [(4, 0), (4, 0)]), (Gather::Victim, [(3, 1), (7, 1)])] {
-        let mut machine = Machine::plane_with(6, 4, Options { gather, ..log_of(5) });
+        let mut machine = Machine::plane_with(6, 4, LogOptions { gather, ..log_of(5) });
         (0..24).for_each(|lpn| machine.write(Lpn(lpn)));
         // Pages of block 1: offset 1 in the oldest log block, 2 in the second one. The others are overwritten.
         for lpn in [5, 9, 9, 9, 6, 9, 9, 9, 9] {
@@ -521,7 +521,7 @@ fn a_full_merge_may_leave_pages_in_other_log_blocks() {
 #[test]
 fn a_partial_merge_may_leave_pages_in_other_log_blocks() {
     for (gather, merged) in [(Gather::All, (3, 0)), (Gather::Victim, (1, 1))] {
-        let mut machine = Machine::plane_with(8, 8, Options { broken: Broken::Merge, gather, ..log_of(6) });
+        let mut machine = Machine::plane_with(8, 8, LogOptions { broken: Broken::Merge, gather, ..log_of(6) });
         (0..64).for_each(|lpn| machine.write(Lpn(lpn)));
         // Offsets 5 and 7 lie in a random-write log block when the sequential one, of 5 pages, is broken off.
         [13, 15, 8, 9, 10, 11, 12, 16].into_iter().for_each(|lpn| machine.write(Lpn(lpn)));
@@ -562,7 +562,7 @@ struct Cost {
 
 /// Overwrites everything uniformly at random until the log has turned over several times, then measures. Without
 /// `starts`, no first page of a logical block is written, so that no sequential-write log block is opened.
-fn uniform(blocks: u32, pages: u32, options: Options, starts: bool) -> Cost {
+fn uniform(blocks: u32, pages: u32, options: LogOptions, starts: bool) -> Cost {
     let log = options.log_blocks;
     let mut machine = Machine::plane_with(blocks, pages, options);
     (0..blocks * pages).for_each(|lpn| machine.write(Lpn(lpn)));
@@ -627,7 +627,7 @@ fn uniform_writes_meet_the_closed_form() {
 #[test]
 fn uniform_writes_that_gather_from_the_victim_alone() {
     for (blocks, pages, log) in [(100, 64, 12), (300, 32, 40), (640, 128, 64)] {
-        let options = Options { gather: Gather::Victim, ..log_of(log) };
+        let options = LogOptions { gather: Gather::Victim, ..log_of(log) };
         let Cost { copies, dummies, gathered } = uniform(blocks, pages, options, false);
         let (blocks, pages) = (f64::from(blocks), f64::from(pages));
         let survives = |blocks_written: f64| (-blocks_written * pages / (blocks * (pages - 1.0))).exp();
@@ -653,7 +653,7 @@ fn uniform_writes_that_gather_from_the_victim_alone() {
 fn random_starts_cost_by_what_becomes_of_them() {
     let (blocks, pages, log) = (640, 128, 64);
     let whole = (f64::from(log) - 2.5) * f64::from(pages);
-    let copies = |broken, start| uniform(blocks, pages, Options { broken, start, ..log_of(log) }, true).copies;
+    let copies = |broken, start| uniform(blocks, pages, LogOptions { broken, start, ..log_of(log) }, true).copies;
     // Merged at once: `pages - 1` copies every `pages` writes, on top of the full merges. In return some logical
     // blocks are gathered before a full merge meets them: of all cycles, each as long as the closed form has it, as
     // many are broken off as a Poisson process of one start in (all pages) writes breaks off.
@@ -687,7 +687,7 @@ fn random_starts_cost_by_what_becomes_of_them() {
 /// and of four independent ones together, from what a full merge costs. A log of a tenth of the data and 128 pages a
 /// block; read 166 µs, program 906 µs, erase 1.5 ms.
 fn table_3_on_an_envelope(gather: Gather) -> (f64, f64, f64) {
-    let Cost { copies, dummies, gathered } = uniform(640, 128, Options { gather, ..log_of(65) }, false);
+    let Cost { copies, dummies, gathered } = uniform(640, 128, LogOptions { gather, ..log_of(65) }, false);
     let (read, program, erase) = (166e-6, 906e-6, 1.5e-3);
     let merges = copies * (read + program) + dummies * program + erase * (gathered + 1.0) / 128.0;
     let (sync, independent) = (1.0 / (read + program + merges), 4.0 / (program + merges));

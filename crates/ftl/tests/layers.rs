@@ -27,12 +27,12 @@ const TABLES: [(&str, &str); 8] = [
     ("policies.rs", "figures by mechanism, and which choice of the mapping is DFTL"),
 ];
 
-struct Source {
+struct DataSource {
     path: String,
     text: String,
 }
 
-fn sources() -> Vec<Source> {
+fn sources() -> Vec<DataSource> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -45,7 +45,7 @@ fn sources() -> Vec<Source> {
     }
     let mut paths = Vec::new();
     walk(Path::new(SOURCES), &mut paths);
-    let read = |path: PathBuf| Source {
+    let read = |path: PathBuf| DataSource {
         text: std::fs::read_to_string(&path).expect("a source"),
         path: path.strip_prefix(SOURCES).expect("a source of this crate").to_string_lossy().replace('\\', "/"),
     };
@@ -53,7 +53,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// The folders of mechanisms.
-fn mechanisms(sources: &[Source]) -> BTreeSet<String> {
+fn mechanisms(sources: &[DataSource]) -> BTreeSet<String> {
     let folders = sources.iter().filter_map(|source| source.path.strip_prefix("mechanism/")?.split_once('/'));
     folders.map(|(folder, _)| folder.to_string()).collect()
 }
@@ -108,10 +108,10 @@ fn forbidden(path: &str, mechanisms: &BTreeSet<String>) -> (Vec<String>, &'stati
     )
 }
 
-fn violations(sources: &[Source]) -> Vec<String> {
+fn violations(sources: &[DataSource]) -> Vec<String> {
     let mechanisms = mechanisms(sources);
     let mut found = Vec::new();
-    for Source { path, text } in sources {
+    for DataSource { path, text } in sources {
         let (forbidden, rule) = forbidden(path, &mechanisms);
         let named = named(text);
         let names = forbidden.into_iter().filter(|name| named.contains(name));

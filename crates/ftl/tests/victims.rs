@@ -7,7 +7,7 @@ use base::{Choice, Domain, Unit};
 use common::{seam, selection};
 use engine::Chance;
 use ftl::victim::conformance::{SHAPE, conform};
-use ftl::victim::{AnyVictim, UnitState, VictimPolicy, View};
+use ftl::victim::{AnyVictim, UnitState, VictimPolicy, VictimView};
 
 fn built(choice: &'static Choice, seed: u64) -> AnyVictim {
     let chance = (0..SHAPE.domains).map(|domain| Chance::new(seed, &format!("victim {domain}"))).collect();
@@ -42,7 +42,7 @@ struct Broken {
 }
 
 impl VictimPolicy for Broken {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         let sound = self.sound.choose(view)?;
         let in_state = |state| SHAPE.units_of_domain(view.domain).find(|&unit| view.valid[unit.index()].state == state);
         match self.fault {

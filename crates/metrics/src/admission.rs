@@ -12,14 +12,14 @@ const REQUESTS_AROUND: u64 = 10;
 
 /// Requests of about the same latency: how many, what they took, and how much of it was outside.
 #[derive(Clone, Copy, Debug, Default)]
-struct Class {
+struct AdmissionClass {
     count: u64,
     latency_ns: u128,
     outside_ns: u128,
 }
 
-impl Class {
-    fn join(&mut self, other: &Class) {
+impl AdmissionClass {
+    fn join(&mut self, other: &AdmissionClass) {
         self.count += other.count;
         self.latency_ns += other.latency_ns;
         self.outside_ns += other.outside_ns;
@@ -29,8 +29,8 @@ impl Class {
 /// Waits of requests for a place in the device.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    reads: Vec<Class>,
-    writes: Vec<Class>,
+    reads: Vec<AdmissionClass>,
+    writes: Vec<AdmissionClass>,
     /// As many requests as the device held at one time.
     pub most: usize,
 }
@@ -44,7 +44,11 @@ impl Default for Admission {
 impl Admission {
     /// Nothing yet, with all the memory it will ever need.
     pub fn new() -> Admission {
-        Admission { reads: vec![Class::default(); CLASSES], writes: vec![Class::default(); CLASSES], most: 0 }
+        Admission {
+            reads: vec![AdmissionClass::default(); CLASSES],
+            writes: vec![AdmissionClass::default(); CLASSES],
+            most: 0,
+        }
     }
 
     /// Adds a request that took `latency_ns`, of which it was outside for `outside_ns`.
@@ -55,7 +59,7 @@ impl Admission {
             RequestKind::Write => &mut self.writes,
             RequestKind::Trim | RequestKind::Flush => return,
         };
-        classes[class_of(latency_ns)].join(&Class {
+        classes[class_of(latency_ns)].join(&AdmissionClass {
             count: 1,
             latency_ns: latency_ns.into(),
             outside_ns: outside_ns.into(),
@@ -65,7 +69,8 @@ impl Admission {
     /// `{outstanding_max, read_fraction, write_fraction}`: the most requests that the device held, and by percentile (`p99`, `p999`) how
     /// much of the latency was the wait for a place; `null` without such a request.
     pub fn to_json(&self) -> Value {
-        let fractions = |classes: &[Class]| json!({ "p99": fraction(classes, 0.99), "p999": fraction(classes, 0.999) });
+        let fractions =
+            |classes: &[AdmissionClass]| json!({ "p99": fraction(classes, 0.99), "p999": fraction(classes, 0.999) });
         json!({
             "outstanding_max": self.most,
             "read_fraction": fractions(&self.reads),
@@ -76,7 +81,7 @@ impl Admission {
 
 /// How much of the latency of the requests around a percentile was outside. Where few are of its class, classes above and below
 /// join it.
-fn fraction(classes: &[Class], q: f64) -> Option<f64> {
+fn fraction(classes: &[AdmissionClass], q: f64) -> Option<f64> {
     let all: u64 = classes.iter().map(|class| class.count).sum();
     let rank = ((q * all as f64).ceil() as u64).clamp(1, all.max(1));
     let mut below = 0;

@@ -6,14 +6,14 @@ use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::latency::Latency;
 use crate::occupancy::Occupancy;
-use crate::series::{self, Axis, FIRST_STEP_BYTES, FIRST_STEP_NS, Sample};
+use crate::series::{self, FIRST_STEP_BYTES, FIRST_STEP_NS, SeriesSample, TimeAxis};
 use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
 use crate::utilisation::BusyTime;
 
 /// The shape of the device, as far as the recorder needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct RecordedShape {
     /// Channels of the device.
     pub channels: u32,
     /// Dies of the device.
@@ -60,7 +60,7 @@ pub struct Recorder {
     pub counters: Counters,
     suspends: Suspends,
     cache_mode: CacheMode,
-    shape: Shape,
+    shape: RecordedShape,
     /// By request kind.
     latencies: [Latency; 4],
     /// By channel; classes are causes.
@@ -82,22 +82,22 @@ pub struct Recorder {
     time_due: Instant,
     /// At how many bytes written the row by volume closes.
     volume_due: u64,
-    by_time: Axis,
-    by_volume: Axis,
+    by_time: TimeAxis,
+    by_volume: TimeAxis,
 }
 
 impl Recorder {
     const BYTES_OF_DIE: u64 = (size_of::<BusyTime<3>>() + 2 * size_of::<Instant>()) as u64;
 
     /// Bytes of a recorder, with the figures of a write buffer.
-    pub fn bytes(shape: &Shape) -> u64 {
+    pub fn bytes(shape: &RecordedShape) -> u64 {
         let channels = u64::from(shape.channels);
         let resources = channels * size_of::<BusyTime<7>>() as u64 + u64::from(shape.dies) * Recorder::BYTES_OF_DIE;
         resources + Occupancy::bytes(channels) + 3_000_000
     }
 
     /// A recorder that starts at time zero, with all its memory allocated (about 3 MB).
-    pub fn new(shape: Shape) -> Recorder {
+    pub fn new(shape: RecordedShape) -> Recorder {
         Recorder {
             counters: Counters::default(),
             suspends: Suspends::default(),
@@ -115,8 +115,8 @@ impl Recorder {
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),
             volume_due: FIRST_STEP_BYTES,
-            by_time: Axis::new(Instant::ZERO, FIRST_STEP_NS),
-            by_volume: Axis::new(Instant::ZERO, FIRST_STEP_BYTES),
+            by_time: TimeAxis::new(Instant::ZERO, FIRST_STEP_NS),
+            by_volume: TimeAxis::new(Instant::ZERO, FIRST_STEP_BYTES),
         }
     }
 
@@ -355,7 +355,7 @@ impl Recorder {
         self.volume_due = self.counters.bytes_written + self.by_volume.step();
     }
 
-    fn sample(&self, at: Instant) -> Sample {
+    fn sample(&self, at: Instant) -> SeriesSample {
         let mut counters = self.counters;
         let to_come =
             |booked: &[Instant]| booked.iter().filter(|&&from| from >= at && from > Instant::ZERO).count() as u64;
@@ -363,7 +363,7 @@ impl Recorder {
         counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= reads;
         counters.ops[Cause::Gc as usize][OpKind::Program as usize] -= programs;
         counters.gc_moved_pages -= programs;
-        Sample {
+        SeriesSample {
             counters,
             read_ns: self.latency(RequestKind::Read).sum_ns(),
             write_ns: self.latency(RequestKind::Write).sum_ns(),
@@ -382,7 +382,7 @@ impl Recorder {
     }
 
     /// The device's shape.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &RecordedShape {
         &self.shape
     }
 
@@ -516,8 +516,15 @@ mod tests {
     const MS: u64 = 1_000_000;
     const MIB: u64 = 1 << 20;
 
-    fn shape(timed: bool) -> Shape {
-        Shape { channels: 2, dies: 4, timed, capacity_bytes: 100 * MIB, page_bytes: 16384, in_step: InStep::NONE }
+    fn shape(timed: bool) -> RecordedShape {
+        RecordedShape {
+            channels: 2,
+            dies: 4,
+            timed,
+            capacity_bytes: 100 * MIB,
+            page_bytes: 16384,
+            in_step: InStep::NONE,
+        }
     }
 
     /// A numeric column, of the rows of one axis.

@@ -7,7 +7,7 @@
 use base::{Cause, Instant, OpKind};
 
 use crate::counters::{Counters, ratio};
-use crate::recorder::Shape;
+use crate::recorder::RecordedShape;
 use crate::table::{Column, Table};
 
 /// Rows of an axis at most. Even, so that all rows have a neighbour to merge with.
@@ -21,7 +21,7 @@ pub const FIRST_STEP_BYTES: u64 = 1 << 20;
 
 /// Everything that a row shows the difference of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct SeriesSample {
     pub(crate) counters: Counters,
     /// Sum of read latencies.
     pub(crate) read_ns: u128,
@@ -35,9 +35,9 @@ pub(crate) struct Sample {
     pub(crate) buffer_page_ns: u128,
 }
 
-impl Sample {
-    fn plus(&self, other: &Sample) -> Sample {
-        Sample {
+impl SeriesSample {
+    fn plus(&self, other: &SeriesSample) -> SeriesSample {
+        SeriesSample {
             counters: self.counters + other.counters,
             read_ns: self.read_ns + other.read_ns,
             write_ns: self.write_ns + other.write_ns,
@@ -47,8 +47,8 @@ impl Sample {
         }
     }
 
-    fn minus(&self, other: &Sample) -> Sample {
-        Sample {
+    fn minus(&self, other: &SeriesSample) -> SeriesSample {
+        SeriesSample {
             counters: self.counters - other.counters,
             read_ns: self.read_ns - other.read_ns,
             write_ns: self.write_ns - other.write_ns,
@@ -61,23 +61,23 @@ impl Sample {
 
 /// One interval.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct Interval {
     pub(crate) start: Instant,
     pub(crate) end: Instant,
     /// Host bytes written from the start of the measurement to the end of the row.
     pub(crate) volume: u64,
-    pub(crate) delta: Sample,
+    pub(crate) delta: SeriesSample,
     pub(crate) max_ns: u64,
 }
 
-impl Row {
+impl Interval {
     /// The counters, in pages and blocks of the flash.
-    fn counters(&self, shape: &Shape) -> Counters {
+    fn counters(&self, shape: &RecordedShape) -> Counters {
         self.delta.counters.physical(shape.in_step)
     }
 
-    fn merged(&self, next: &Row) -> Row {
-        Row {
+    fn merged(&self, next: &Interval) -> Interval {
+        Interval {
             start: self.start,
             end: next.end,
             volume: next.volume,
@@ -89,19 +89,19 @@ impl Row {
 
 /// The rows along one axis, and when the next one closes.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
-    pub(crate) rows: Vec<Row>,
+pub(crate) struct TimeAxis {
+    pub(crate) rows: Vec<Interval>,
     /// The longest read or write latency since the last row.
     pub(crate) max_ns: u64,
     step: u64,
     /// Where the last row ended.
-    last: Sample,
+    last: SeriesSample,
     last_end: Instant,
 }
 
-impl Axis {
-    pub(crate) fn new(start: Instant, step: u64) -> Axis {
-        Axis { rows: Vec::with_capacity(MAX_ROWS), max_ns: 0, step, last: Sample::default(), last_end: start }
+impl TimeAxis {
+    pub(crate) fn new(start: Instant, step: u64) -> TimeAxis {
+        TimeAxis { rows: Vec::with_capacity(MAX_ROWS), max_ns: 0, step, last: SeriesSample::default(), last_end: start }
     }
 
     /// Length of a full row, in the unit of the axis.
@@ -113,7 +113,7 @@ impl Axis {
         self.rows.clear();
         self.max_ns = 0;
         self.step = step;
-        self.last = Sample::default();
+        self.last = SeriesSample::default();
         self.last_end = start;
     }
 
@@ -133,8 +133,8 @@ impl Axis {
     }
 
     /// Closes a row at `end`.
-    pub(crate) fn close(&mut self, end: Instant, sample: Sample) {
-        let row = Row {
+    pub(crate) fn close(&mut self, end: Instant, sample: SeriesSample) {
+        let row = Interval {
             start: self.last_end,
             end,
             volume: sample.counters.bytes_written,
@@ -147,7 +147,7 @@ impl Axis {
     }
 
     /// Closes the last row, which may be short. What happened in no time joins the row before.
-    pub(crate) fn finish(&mut self, end: Instant, sample: Sample, join: bool) {
+    pub(crate) fn finish(&mut self, end: Instant, sample: SeriesSample, join: bool) {
         if sample == self.last && end == self.last_end {
             return;
         }
@@ -164,13 +164,18 @@ impl Axis {
 }
 
 /// The table `series`. `axes` are the name of an axis and its rows; `buffered`: there is a write buffer.
-pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row])], buffered: bool) -> Table {
-    let rows: Vec<(&'static str, &Row)> =
+pub(crate) fn table(
+    shape: &RecordedShape,
+    start: Instant,
+    axes: &[(&'static str, &[Interval])],
+    buffered: bool,
+) -> Table {
+    let rows: Vec<(&'static str, &Interval)> =
         axes.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (*name, row))).collect();
     let count =
         |f: &dyn Fn(&Counters) -> u64| Column::U64(rows.iter().map(|(_, row)| f(&row.counters(shape))).collect());
-    let figure = |f: &dyn Fn(&Figures<'_>) -> Option<f64>| {
-        let value = |(_, row): &(&'static str, &Row)| f(&Figures { row, shape, start }).unwrap_or(f64::NAN);
+    let figure = |f: &dyn Fn(&RowFigures<'_>) -> Option<f64>| {
+        let value = |(_, row): &(&'static str, &Interval)| f(&RowFigures { row, shape, start }).unwrap_or(f64::NAN);
         Column::F64(rows.iter().map(value).collect())
     };
     let columns = vec![
@@ -219,13 +224,13 @@ pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row]
 }
 
 /// The arithmetic of one row.
-struct Figures<'a> {
-    row: &'a Row,
-    shape: &'a Shape,
+struct RowFigures<'a> {
+    row: &'a Interval,
+    shape: &'a RecordedShape,
     start: Instant,
 }
 
-impl Figures<'_> {
+impl RowFigures<'_> {
     fn counters(&self) -> Counters {
         self.row.counters(self.shape)
     }

@@ -290,7 +290,7 @@ const EXAMPLES: usize = 3;
 
 /// Requests of about the same latency.
 #[derive(Clone, Debug, Default)]
-struct Class {
+struct LatencyClass {
     count: u64,
     sums: [[u128; LatencyPart::ALL.len()]; WAYS],
     /// See [`Held::idle`].
@@ -304,7 +304,7 @@ struct Class {
     are_preferred: bool,
 }
 
-impl Class {
+impl LatencyClass {
     fn add(&mut self, request: &Completed, is_preferred: bool) {
         self.count += 1;
         for (sums, parts) in self.sums.iter_mut().zip(request.ways()) {
@@ -384,13 +384,13 @@ impl Served {
 /// One kind of request.
 #[derive(Clone, Debug)]
 struct OfKind {
-    classes: Vec<Class>,
+    classes: Vec<LatencyClass>,
     count: u64,
 }
 
 impl OfKind {
     fn new() -> OfKind {
-        OfKind { classes: vec![Class::default(); CLASSES], count: 0 }
+        OfKind { classes: vec![LatencyClass::default(); CLASSES], count: 0 }
     }
 
     fn add(&mut self, request: &Completed, is_preferred: bool) {
@@ -402,7 +402,7 @@ impl OfKind {
     fn class_at(&self, q: f64) -> usize {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut below = 0;
-        let reaches = |class: &Class| {
+        let reaches = |class: &LatencyClass| {
             below += class.count;
             below >= rank
         };
@@ -476,16 +476,16 @@ impl OfKind {
     }
 
     /// Rows of the table: the longest latency of a class in ns, its requests, and the mean of each part in µs.
-    fn rows(&self) -> impl Iterator<Item = (u64, &Class)> {
+    fn rows(&self) -> impl Iterator<Item = (u64, &LatencyClass)> {
         self.classes.iter().enumerate().filter(|(_, class)| class.count > 0).map(|(at, class)| (longest(at), class))
     }
 }
 
 const _: () = assert!(WAYS * LatencyPart::ALL.len() <= u64::BITS as usize, "a bit for each part in `Row`");
 
-/// The record of each request. Most parts are nothing: the others are in [`Rows::parts`], one after the other.
+/// The record of each request. Most parts are nothing: the others are in [`RequestRows::parts`], one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct RequestRow {
     arrived: Instant,
     offset: u64,
     size: u64,
@@ -497,12 +497,12 @@ struct Row {
 
 /// Every request, on demand.
 #[derive(Clone, Debug, Default)]
-struct Rows {
-    rows: Vec<Row>,
+struct RequestRows {
+    rows: Vec<RequestRow>,
     parts: Vec<u64>,
 }
 
-impl Rows {
+impl RequestRows {
     fn add(&mut self, request: &Completed) {
         let Completed { kind, arrived, offset, size, die, .. } = *request;
         let mut kept = 0;
@@ -511,7 +511,7 @@ impl Rows {
             kept |= 1 << at;
             self.parts.push(ns);
         }
-        self.rows.push(Row { arrived, offset, size, die, kept, kind });
+        self.rows.push(RequestRow { arrived, offset, size, die, kept, kind });
     }
 
     /// By row, all parts, way by way.
@@ -530,7 +530,7 @@ impl Rows {
 
     fn table(&self) -> Table {
         let parts: Vec<[LatencyParts; WAYS]> = self.parts().collect();
-        let number = |of: &dyn Fn(&Row) -> u64| Column::U64(self.rows.iter().map(of).collect());
+        let number = |of: &dyn Fn(&RequestRow) -> u64| Column::U64(self.rows.iter().map(of).collect());
         let mut columns = vec![
             ("kind", Column::Text(self.rows.iter().map(|row| name_of(row.kind)).collect())),
             ("arrival_ns", number(&|row| row.arrived.ns())),
@@ -566,21 +566,22 @@ pub struct SplitLatencies {
     writes: OfKind,
     /// Requests inside it are preferred as examples: a timeline shows it.
     window: Option<Range<Instant>>,
-    rows: Option<Rows>,
+    rows: Option<RequestRows>,
     /// By die.
     served: Vec<Served>,
 }
 
 impl SplitLatencies {
     /// Bytes of it, without the rows of requests.
-    pub const BYTES: u64 = (2 * CLASSES * (size_of::<Class>() + EXAMPLES * size_of::<Completed>())) as u64;
+    pub const BYTES: u64 = (2 * CLASSES * (size_of::<LatencyClass>() + EXAMPLES * size_of::<Completed>())) as u64;
 
     /// Bytes of a request's row, about, with the tables that are made of it.
-    pub const BYTES_OF_ROW: u64 = (size_of::<Row>() + 4 * 8 + 4 * 8 * (6 + WAYS * LatencyPart::ALL.len())) as u64;
+    pub const BYTES_OF_ROW: u64 =
+        (size_of::<RequestRow>() + 4 * 8 + 4 * 8 * (6 + WAYS * LatencyPart::ALL.len())) as u64;
 
     /// Nothing yet. Examples are preferred from `window`; `keeps_rows`: every request is kept.
     pub fn new(window: Option<Range<Instant>>, keeps_rows: bool) -> SplitLatencies {
-        let rows = keeps_rows.then(Rows::default);
+        let rows = keeps_rows.then(RequestRows::default);
         SplitLatencies { reads: OfKind::new(), writes: OfKind::new(), window, rows, served: Vec::new() }
     }
 
@@ -626,7 +627,7 @@ impl SplitLatencies {
     /// The table `latency_parts`, by class of latency, and `requests`, if they are kept.
     pub fn tables(&self) -> Vec<Table> {
         let kinds = [("read", &self.reads), ("write", &self.writes)];
-        let rows: Vec<(&str, u64, &Class)> = kinds
+        let rows: Vec<(&str, u64, &LatencyClass)> = kinds
             .iter()
             .flat_map(|(kind, of_kind)| of_kind.rows().map(|(longest, class)| (*kind, longest, class)))
             .collect();
@@ -636,17 +637,17 @@ impl SplitLatencies {
             ("requests", Column::U64(rows.iter().map(|(.., class)| class.count).collect())),
         ];
         for (way, part) in divided() {
-            let mean = |class: &Class| class.sums[way][part as usize] as f64 / class.count as f64 / 1e3;
+            let mean = |class: &LatencyClass| class.sums[way][part as usize] as f64 / class.count as f64 / 1e3;
             let values = rows.iter().map(|(.., class)| mean(class)).collect();
             columns.push((NAMES[part as usize].columns[way].0, Column::F64(values)));
         }
         let mut tables = vec![Table { name: "latency_parts", columns }];
-        tables.extend(self.rows.as_ref().map(Rows::table));
+        tables.extend(self.rows.as_ref().map(RequestRows::table));
         tables
     }
 }
 
-fn kinds_of(rows: &[(&'static str, u64, &Class)]) -> Vec<&'static str> {
+fn kinds_of(rows: &[(&'static str, u64, &LatencyClass)]) -> Vec<&'static str> {
     rows.iter().map(|(kind, ..)| *kind).collect()
 }
 

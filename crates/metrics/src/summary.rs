@@ -189,11 +189,11 @@ fn run(c: &Counters, usage: &Usage) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::Shape;
+    use crate::recorder::RecordedShape;
     use base::{Die, Dimensions, Geometry, InStep, Instant};
 
     fn recorder(timed: bool) -> Recorder {
-        let mut recorder = Recorder::new(Shape {
+        let mut recorder = Recorder::new(RecordedShape {
             channels: 2,
             dies: 2,
             timed,

@@ -36,7 +36,7 @@ pub struct Cycles {
 
 /// The record of reads and reprogramming.
 #[derive(Clone)]
-pub(crate) struct Disturb {
+pub(crate) struct DisturbRecord {
     limits: ReadLimits,
     /// By page: the reads of its block when the page was programmed; without meaning for others.
     reads_before: Vec<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Disturb {
     first: Option<Disturbed>,
 }
 
-impl Disturb {
+impl DisturbRecord {
     fn limit(&self, is_low: bool) -> u32 {
         if is_low { self.limits.low } else { self.limits.full }
     }
@@ -68,7 +68,7 @@ impl Nand {
     pub fn keep_reads(&mut self, limits: ReadLimits) {
         let reads_before = vec![0; self.pages()];
         let cycles = vec![Cycles::default(); self.blocks.len()];
-        self.disturb = Some(Box::new(Disturb { limits, reads_before, cycles, highest: [0; 2], first: None }));
+        self.disturb = Some(Box::new(DisturbRecord { limits, reads_before, cycles, highest: [0; 2], first: None }));
         self.watch_blocks();
     }
 
@@ -290,12 +290,17 @@ impl Nand {
     }
 
     /// The same array with what was saved of reads, or nothing.
-    pub(crate) fn restore_reads(&mut self, disturb: Option<Box<Disturb>>, reads_before: Vec<u32>, cycles: Vec<Cycles>) {
+    pub(crate) fn restore_reads(
+        &mut self,
+        disturb: Option<Box<DisturbRecord>>,
+        reads_before: Vec<u32>,
+        cycles: Vec<Cycles>,
+    ) {
         self.disturb = disturb.map(|disturb| {
             let or_new = |saved: Vec<u32>| if saved.is_empty() { vec![0; disturb.reads_before.len()] } else { saved };
             let cycles = if cycles.is_empty() { vec![Cycles::default(); disturb.cycles.len()] } else { cycles };
             let reads_before = or_new(reads_before);
-            Box::new(Disturb { reads_before, cycles, highest: [0; 2], first: None, ..*disturb })
+            Box::new(DisturbRecord { reads_before, cycles, highest: [0; 2], first: None, ..*disturb })
         });
         self.watch_blocks();
     }
@@ -306,7 +311,7 @@ mod tests {
     use base::{Cell, Multiplane, ProgramOrder, ReprogramWear};
 
     use super::*;
-    use crate::{Saved, Shape};
+    use crate::{SavedArray, Shape};
 
     fn limits() -> ReadLimits {
         ReadLimits {
@@ -548,12 +553,12 @@ mod tests {
         // Where none are kept they are forgotten, and where they were not, all reads count.
         let mut without = with(None);
         without.restore(saved.clone()).unwrap();
-        assert_eq!(without.save(), Saved { reads_before: vec![], cycles: vec![], ..saved.clone() });
+        assert_eq!(without.save(), SavedArray { reads_before: vec![], cycles: vec![], ..saved.clone() });
         let mut again = with(Some(limits()));
         again.restore(without.save()).unwrap();
         assert_eq!((again.reads_left(0, 0), again.effective(0)), (Some(93), 2.0));
 
-        let refused = |change: &dyn Fn(&mut Saved), expected: &str| {
+        let refused = |change: &dyn Fn(&mut SavedArray), expected: &str| {
             let mut saved = saved.clone();
             change(&mut saved);
             assert_eq!(with(Some(limits())).restore(saved), Err(expected));

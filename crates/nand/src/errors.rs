@@ -249,7 +249,7 @@ mod tests {
         without.erase(2).unwrap();
         assert!(without.blocks()[2].is_ordinary());
 
-        let refused = |mut nand: Nand, change: &dyn Fn(&mut crate::Saved), expected: &str| {
+        let refused = |mut nand: Nand, change: &dyn Fn(&mut crate::SavedArray), expected: &str| {
             let mut saved = saved.clone();
             change(&mut saved);
             assert_eq!(nand.restore(saved), Err(expected));
@@ -259,7 +259,7 @@ mod tests {
         refused(nand(0), &|saved| saved.errors.clear(), "blocks that are not marked as their pages are");
         refused(nand(0), &|saved| saved.errors[0] = 1, "blocks that are not marked as their pages are");
         refused(nand(0), &|saved| saved.errors[1] = 1, "errors of a page that is not programmed");
-        let rots = |saved: &mut crate::Saved| saved.errors[4] = ECC_LIMIT + 1;
+        let rots = |saved: &mut crate::SavedArray| saved.errors[4] = ECC_LIMIT + 1;
         refused(Nand::new(without.shape, true), &rots, "errors that cannot be corrected, and that are not kept here");
     }
 }

@@ -21,7 +21,7 @@ mod suspend;
 mod violation;
 
 use crate::bits::Bits;
-use crate::disturb::Disturb;
+use crate::disturb::DisturbRecord;
 use crate::errors::Errors;
 use crate::passes::Passes;
 
@@ -29,7 +29,7 @@ pub use crate::block::Block;
 pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
-pub use crate::saved::Saved;
+pub use crate::saved::SavedArray;
 pub use crate::violation::Violation;
 
 /// The shape of the array: all that the rules need to know.
@@ -79,7 +79,7 @@ pub struct Nand {
     /// The errors that copybacks leave in pages, where they are kept.
     errors: Option<Box<Errors>>,
     /// The disturbance of pages by reads, likewise.
-    disturb: Option<Box<Disturb>>,
+    disturb: Option<Box<DisturbRecord>>,
     /// By block, where wordlines are programmed in two passes.
     passes: Vec<Passes>,
 }

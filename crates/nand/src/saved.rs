@@ -12,7 +12,7 @@ const MOST_EXTRA: u64 = 1_000_000;
 
 /// All that an array remembers. A saved state is untrusted input: [`Nand::restore`] checks it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedArray {
     /// The state of every block.
     pub blocks: Vec<Block>,
     /// Reprogrammed pages and guard pages as (block, page), ascending.
@@ -54,8 +54,8 @@ impl Nand {
     }
 
     /// All of it, copied.
-    pub fn save(&self) -> Saved {
-        Saved {
+    pub fn save(&self) -> SavedArray {
+        SavedArray {
             blocks: self.blocks.clone(),
             reprogrammed: self.reprogrammed().collect(),
             lost: self.lost().collect(),
@@ -71,7 +71,7 @@ impl Nand {
     ///
     /// # Errors
     /// A state that an array of this shape cannot be in; nothing is changed then.
-    pub fn restore(&mut self, saved: Saved) -> Result<(), &'static str> {
+    pub fn restore(&mut self, saved: SavedArray) -> Result<(), &'static str> {
         let same_lengths = saved.blocks.len() == self.blocks.len()
             && saved.stamps.len() == self.stamps.len()
             && saved.spares.len() == self.spares.len();
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_state_that_cannot_be_is_refused() {
-        let refused = |change: &dyn Fn(&mut Saved), expected: &str| {
+        let refused = |change: &dyn Fn(&mut SavedArray), expected: &str| {
             let mut saved = used().save();
             change(&mut saved);
             let mut nand = empty();

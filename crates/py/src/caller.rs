@@ -17,10 +17,10 @@ pub(crate) struct Caller(Arc<Inner>);
 
 struct Inner {
     progress: Option<Py<PyAny>>,
-    state: Mutex<State>,
+    state: Mutex<CallState>,
 }
 
-struct State {
+struct CallState {
     /// When to ask again.
     due: Instant,
     /// How far the run was when that was last heard. Before it is heard for the first time, files are opened.
@@ -38,7 +38,7 @@ impl Caller {
             bytes_written: 0,
             fraction: None,
         };
-        let state = State { due: Instant::now() + ASK_EVERY, last, raised: None };
+        let state = CallState { due: Instant::now() + ASK_EVERY, last, raised: None };
         Caller(Arc::new(Inner { progress, state: Mutex::new(state) }))
     }
 
@@ -92,7 +92,7 @@ impl Caller {
         Ok(())
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, CallState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

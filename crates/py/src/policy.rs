@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use base::{Domain, Own, Selection, Unit};
 use config::Loaded;
 use ftl::victim::conformance::{self, conform};
-use ftl::victim::{Maker, Shape, VictimPolicy, View};
+use ftl::victim::{Maker, UnitShape, VictimPolicy, VictimView};
 use pyo3::exceptions::{PyException, PySystemExit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -203,7 +203,7 @@ impl Victim {
         py: Python<'_>,
         name: &str,
         policy: &Bound<'_, PyAny>,
-        shape: Shape,
+        shape: UnitShape,
         seed: u64,
         caller: &Caller,
     ) -> PyResult<Victim> {
@@ -239,7 +239,7 @@ impl Victim {
     }
 
     /// One whose class could not be used.
-    fn without(name: &str, shape: Shape, caller: &Caller) -> Victim {
+    fn without(name: &str, shape: UnitShape, caller: &Caller) -> Victim {
         Victim {
             name: name.to_owned(),
             caller: caller.clone(),
@@ -290,7 +290,7 @@ impl Victim {
     }
 
     /// The user's choice, or why it is none.
-    fn ask(&self, py: Python<'_>, calls: &Calls, view: View<'_>) -> PyResult<Unit> {
+    fn ask(&self, py: Python<'_>, calls: &Calls, view: VictimView<'_>) -> PyResult<Unit> {
         let closed = &self.closed[view.domain.index()];
         for unit in closed.values() {
             self.blocks[unit.index()].get().erases.store(view.erases[unit.index()], Relaxed);
@@ -314,7 +314,7 @@ impl Victim {
 }
 
 impl VictimPolicy for Victim {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         if self.closed[view.domain.index()].is_empty() {
             return None;
         }

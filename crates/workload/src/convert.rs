@@ -13,7 +13,7 @@ use crate::trace::{Record, Trace, TraceOptions};
 const BATCH: usize = 4096;
 
 /// A format that can be written.
-pub struct Target {
+pub struct Conversion {
     /// The name.
     pub name: &'static str,
     /// One line for listings: what it keeps.
@@ -23,26 +23,26 @@ pub struct Target {
 }
 
 /// Every format that can be written.
-pub static TARGETS: &[Target] = &[
-    Target {
+pub static TARGETS: &[Conversion] = &[
+    Conversion {
         name: "msr",
         doc: "MSR Cambridge CSV with a flags column; keeps reads, writes, flushes, discards and FUA; times to 100 ns",
         head: "",
         line: msr,
     },
-    Target {
+    Conversion {
         name: "ssdsim",
         doc: "SSDSim and MQSim ASCII, times in ns; reads and writes of whole sectors",
         head: "",
         line: ssdsim,
     },
-    Target {
+    Conversion {
         name: "disksim",
         doc: "DiskSim ASCII, times in ms; reads and writes of whole sectors",
         head: "",
         line: disksim,
     },
-    Target {
+    Conversion {
         name: "iolog",
         doc: "fio iolog version 3, times in us; reads, writes, discards and flushes, without FUA",
         head: "fio version 3 iolog\n",
@@ -97,7 +97,7 @@ pub fn convert(
     })?;
     let mut trace = Trace::open(from, options)?;
     let fail = |source| TraceError::writing(to, source);
-    let mut output = Packed::create(to, &options.interrupt).map_err(fail)?;
+    let mut output = PackedFile::create(to, &options.interrupt).map_err(fail)?;
     output.write_all(target.head.as_bytes()).map_err(fail)?;
     let mut done = Converted { requests: 0, left_out: 0 };
     let mut batch = Vec::with_capacity(BATCH);
@@ -118,7 +118,7 @@ pub fn convert(
 }
 
 /// A file, packed as its name ends.
-enum Packed {
+enum PackedFile {
     Plain(BufWriter<Output>),
     Gzip(flate2::write::GzEncoder<BufWriter<Output>>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<Output>>),
@@ -126,49 +126,49 @@ enum Packed {
     Bzip2(bzip2::write::BzEncoder<BufWriter<Output>>),
 }
 
-impl Packed {
-    fn create(path: &Path, interrupt: &Interrupt) -> io::Result<Packed> {
+impl PackedFile {
+    fn create(path: &Path, interrupt: &Interrupt) -> io::Result<PackedFile> {
         let file = BufWriter::with_capacity(1 << 18, Output::create(path, interrupt)?);
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         Ok(match extension {
-            "gz" => Packed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
-            "zst" => Packed::Zstd(zstd::stream::write::Encoder::new(file, 9)?),
-            "xz" => Packed::Xz(liblzma::write::XzEncoder::new(file, 6)),
-            "bz2" => Packed::Bzip2(bzip2::write::BzEncoder::new(file, bzip2::Compression::best())),
-            _ => Packed::Plain(file),
+            "gz" => PackedFile::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
+            "zst" => PackedFile::Zstd(zstd::stream::write::Encoder::new(file, 9)?),
+            "xz" => PackedFile::Xz(liblzma::write::XzEncoder::new(file, 6)),
+            "bz2" => PackedFile::Bzip2(bzip2::write::BzEncoder::new(file, bzip2::Compression::best())),
+            _ => PackedFile::Plain(file),
         })
     }
 
     fn finish(self) -> io::Result<()> {
         let file = match self {
-            Packed::Plain(file) => file,
-            Packed::Gzip(encoder) => encoder.finish()?,
-            Packed::Zstd(encoder) => encoder.finish()?,
-            Packed::Xz(encoder) => encoder.finish()?,
-            Packed::Bzip2(encoder) => encoder.finish()?,
+            PackedFile::Plain(file) => file,
+            PackedFile::Gzip(encoder) => encoder.finish()?,
+            PackedFile::Zstd(encoder) => encoder.finish()?,
+            PackedFile::Xz(encoder) => encoder.finish()?,
+            PackedFile::Bzip2(encoder) => encoder.finish()?,
         };
         file.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
     }
 }
 
-impl Write for Packed {
+impl Write for PackedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Packed::Plain(file) => file.write(bytes),
-            Packed::Gzip(encoder) => encoder.write(bytes),
-            Packed::Zstd(encoder) => encoder.write(bytes),
-            Packed::Xz(encoder) => encoder.write(bytes),
-            Packed::Bzip2(encoder) => encoder.write(bytes),
+            PackedFile::Plain(file) => file.write(bytes),
+            PackedFile::Gzip(encoder) => encoder.write(bytes),
+            PackedFile::Zstd(encoder) => encoder.write(bytes),
+            PackedFile::Xz(encoder) => encoder.write(bytes),
+            PackedFile::Bzip2(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Packed::Plain(file) => file.flush(),
-            Packed::Gzip(encoder) => encoder.flush(),
-            Packed::Zstd(encoder) => encoder.flush(),
-            Packed::Xz(encoder) => encoder.flush(),
-            Packed::Bzip2(encoder) => encoder.flush(),
+            PackedFile::Plain(file) => file.flush(),
+            PackedFile::Gzip(encoder) => encoder.flush(),
+            PackedFile::Zstd(encoder) => encoder.flush(),
+            PackedFile::Xz(encoder) => encoder.flush(),
+            PackedFile::Bzip2(encoder) => encoder.flush(),
         }
     }
 }

@@ -23,7 +23,7 @@ type Key = (u32, u64);
 const FREELY: u64 = 64 << 20;
 
 /// A set of pages.
-pub(crate) struct Pages {
+pub(crate) struct PageSet {
     /// Pieces of which some pages were touched.
     index: HashMap<Key, usize>,
     pieces: Vec<[u64; WORDS]>,
@@ -35,14 +35,14 @@ pub(crate) struct Pages {
     granted: u64,
 }
 
-impl Default for Pages {
-    fn default() -> Pages {
+impl Default for PageSet {
+    fn default() -> PageSet {
         let (index, pieces, whole) = (HashMap::new(), Vec::new(), BTreeMap::new());
-        Pages { index, pieces, whole, last: None, granted: FREELY }
+        PageSet { index, pieces, whole, last: None, granted: FREELY }
     }
 }
 
-impl Pages {
+impl PageSet {
     /// Bytes in use, about.
     fn bytes(&self) -> u64 {
         // A table of hashes is half empty at worst, and an entry of it has a byte besides.
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn pages_are_counted_once() {
-        let mut pages = Pages::default();
+        let mut pages = PageSet::default();
         pages.mark(&record(0, 4095, 2));
         assert_eq!(pages.count(), 2);
         pages.mark(&record(0, 4095, 64 << 20));
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn any_requests_are_counted_as_a_plain_set_counts_them() {
         for longest in [300_000, 20 << 20] {
-            let (mut pages, mut plain) = (Pages::default(), HashSet::new());
+            let (mut pages, mut plain) = (PageSet::default(), HashSet::new());
             for step in 0..700u64 {
                 let (device, offset) = ((step % 3) as u32, step * step * 7919 % (1 << 28));
                 let size = if step % 5 == 0 { 2 << 20 } else { 1 + step * 370_003 % longest };
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn memory_does_not_grow_with_the_address_space() {
-        let mut pages = Pages::default();
+        let mut pages = PageSet::default();
         for step in 0..1000 {
             pages.mark(&record(0, step * 5_000_000_000 + 1000, 1 << 61));
         }

@@ -8,7 +8,7 @@ use engine::memory::Room;
 use serde::Serialize;
 
 use crate::error::TraceError;
-use crate::footprint::Pages;
+use crate::footprint::PageSet;
 use crate::trace::{Compression, Counts, Record, Trace, TraceOptions};
 
 /// The figures of a trace. Fractions are 0..1; data requests are reads and writes.
@@ -106,8 +106,8 @@ struct Sums {
     first_ns: Option<u64>,
     last_ns: u64,
     devices: BTreeSet<u32>,
-    touched: Pages,
-    written: Pages,
+    touched: PageSet,
+    written: PageSet,
 }
 
 impl Sums {

@@ -65,13 +65,13 @@ impl Tally {
 
 /// A stream of requests with an end.
 pub struct Workload {
-    source: Source,
+    source: RequestSource,
     end: model::End,
     tally: Tally,
 }
 
-enum Source {
-    Trace(Box<Replay>),
+enum RequestSource {
+    Trace(Box<TraceReplay>),
     Generator(Box<dyn Batches>),
     Shifted(Box<Shifted>),
     Listed(std::vec::IntoIter<Request>),
@@ -106,7 +106,7 @@ impl Workload {
                 if end == model::End::default() {
                     end.rounds = Some(1);
                 }
-                Source::Trace(Box::new(Replay::open(path, config, &end, host, user_capacity, interrupt)?))
+                RequestSource::Trace(Box::new(TraceReplay::open(path, config, &end, host, user_capacity, interrupt)?))
             }
             model::Source::Generator(generator) => {
                 let mut generator = generator.clone();
@@ -120,7 +120,7 @@ impl Workload {
 
     /// These requests, in order of time, each inside the device.
     pub fn listed(requests: Vec<Request>) -> Workload {
-        let source = Source::Listed(requests.into_iter());
+        let source = RequestSource::Listed(requests.into_iter());
         Workload { source, end: model::End::default(), tally: Tally::default() }
     }
 
@@ -193,10 +193,10 @@ impl Workload {
         let begin = out.len();
         let wanted = self.wanted(max);
         match &mut self.source {
-            Source::Generator(batches) => batches.fill(out, wanted),
-            Source::Shifted(shifted) => shifted.fill(out, wanted, &mut self.tally),
-            Source::Listed(requests) => out.extend(requests.take(wanted)),
-            Source::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
+            RequestSource::Generator(batches) => batches.fill(out, wanted),
+            RequestSource::Shifted(shifted) => shifted.fill(out, wanted, &mut self.tally),
+            RequestSource::Listed(requests) => out.extend(requests.take(wanted)),
+            RequestSource::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
         }
         self.cut(out, begin);
         // A trace's times were looked at with their lines.
@@ -240,7 +240,7 @@ impl Workload {
     /// The requests that were read, handed out, moved and dropped so far.
     pub fn tally(&self) -> Tally {
         let mut tally = self.tally;
-        if let Source::Trace(replay) = &self.source {
+        if let RequestSource::Trace(replay) = &self.source {
             tally.add(&replay.trace.counts());
         }
         tally
@@ -249,8 +249,8 @@ impl Workload {
     /// The format of its trace.
     pub fn format(&self) -> Option<&'static str> {
         match &self.source {
-            Source::Trace(replay) => Some(replay.trace.format()),
-            Source::Generator(_) | Source::Shifted(_) | Source::Listed(_) => None,
+            RequestSource::Trace(replay) => Some(replay.trace.format()),
+            RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
         }
     }
 
@@ -258,11 +258,11 @@ impl Workload {
     pub fn progress(&self) -> Option<f64> {
         let by = |done: u64, all: Option<u64>| all.map(|all| if all == 0 { 1.0 } else { done as f64 / all as f64 });
         let rounds = match &self.source {
-            Source::Trace(replay) => self.end.rounds.and_then(|rounds| {
+            RequestSource::Trace(replay) => self.end.rounds.and_then(|rounds| {
                 let done = self.tally.rounds.saturating_sub(1) as f64 + replay.trace.position()?;
                 Some(done / rounds.max(1) as f64)
             }),
-            Source::Generator(_) | Source::Shifted(_) | Source::Listed(_) => None,
+            RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
         };
         [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
             .into_iter()
@@ -378,7 +378,12 @@ impl Shifted {
 }
 
 /// The generator, checked against the device.
-fn generate(generator: &model::Generator, bounds: Bounds, volume: u64, seed: u64) -> Result<Source, WorkloadError> {
+fn generate(
+    generator: &model::Generator,
+    bounds: Bounds,
+    volume: u64,
+    seed: u64,
+) -> Result<RequestSource, WorkloadError> {
     let capacity = bounds.capacity;
     let refuse = |what, found: u64, expected: String| {
         let name = generator.pattern.name.to_owned();
@@ -410,13 +415,13 @@ fn generate(generator: &model::Generator, bounds: Bounds, volume: u64, seed: u64
     };
     let batches = synthetic::source(&generator.pattern, slots, parameters);
     if bounds.offset == 0 {
-        return Ok(Source::Generator(batches));
+        return Ok(RequestSource::Generator(batches));
     }
-    Ok(Source::Shifted(Box::new(Shifted::new(batches, bounds, volume))))
+    Ok(RequestSource::Shifted(Box::new(Shifted::new(batches, bounds, volume))))
 }
 
 /// A trace, replayed in rounds and cut to the device.
-struct Replay {
+struct TraceReplay {
     trace: Rounds,
     path: String,
     bounds: Bounds,
@@ -442,7 +447,7 @@ struct Replay {
     over: bool,
 }
 
-impl Replay {
+impl TraceReplay {
     fn open(
         path: &str,
         config: &model::Workload,
@@ -450,7 +455,7 @@ impl Replay {
         host: &model::Host,
         capacity: u64,
         interrupt: &Interrupt,
-    ) -> Result<Replay, WorkloadError> {
+    ) -> Result<TraceReplay, WorkloadError> {
         let options = TraceOptions {
             format: match &config.trace_columns {
                 Some(columns) => Some(format!("{COLUMNS}{columns}")),
@@ -461,7 +466,7 @@ impl Replay {
             interrupt: interrupt.clone(),
             ..TraceOptions::default()
         };
-        Ok(Replay {
+        Ok(TraceReplay {
             trace: Rounds::new(Trace::open(path, &options)?, end.rounds != Some(1)),
             path: path.to_owned(),
             bounds: Bounds::of(config, capacity),

@@ -4,24 +4,24 @@
 
 use base::Queue;
 
-use super::{NONE, Page};
+use super::{BufferedPage, NONE};
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct ListLink {
     older: u32,
     younger: u32,
 }
 
 /// A page's neighbours in the two lists that it is in while it waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Links([Link; 2]);
+pub(super) struct Links([ListLink; 2]);
 
 const OF_QUEUE: usize = 0;
 const OF_ALL: usize = 1;
 
 impl Links {
     /// A page in no list.
-    pub(super) const ALONE: Links = Links([Link { older: NONE, younger: NONE }; 2]);
+    pub(super) const ALONE: Links = Links([ListLink { older: NONE, younger: NONE }; 2]);
 }
 
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ impl Lists {
     }
 
     /// Puts a page that is in no list at the young end.
-    pub(super) fn put_youngest(&mut self, pages: &mut [Page], page: u32) {
+    pub(super) fn put_youngest(&mut self, pages: &mut [BufferedPage], page: u32) {
         let queue = pages[page as usize].queue;
         for list in [OF_QUEUE, OF_ALL] {
             let ends = self.ends(list, queue);
@@ -71,12 +71,12 @@ impl Lists {
                 NONE => ends.oldest = page,
                 _ => pages[older as usize].links.0[list].younger = page,
             }
-            pages[page as usize].links.0[list] = Link { older, younger: NONE };
+            pages[page as usize].links.0[list] = ListLink { older, younger: NONE };
         }
     }
 
     /// Puts a page that is in no list at the old end.
-    pub(super) fn put_oldest(&mut self, pages: &mut [Page], page: u32) {
+    pub(super) fn put_oldest(&mut self, pages: &mut [BufferedPage], page: u32) {
         let queue = pages[page as usize].queue;
         for list in [OF_QUEUE, OF_ALL] {
             let ends = self.ends(list, queue);
@@ -85,15 +85,15 @@ impl Lists {
                 NONE => ends.youngest = page,
                 _ => pages[younger as usize].links.0[list].older = page,
             }
-            pages[page as usize].links.0[list] = Link { older: NONE, younger };
+            pages[page as usize].links.0[list] = ListLink { older: NONE, younger };
         }
     }
 
     /// Takes a page out of its lists.
-    pub(super) fn remove(&mut self, pages: &mut [Page], page: u32) {
+    pub(super) fn remove(&mut self, pages: &mut [BufferedPage], page: u32) {
         let queue = pages[page as usize].queue;
         for list in [OF_QUEUE, OF_ALL] {
-            let Link { older, younger } = pages[page as usize].links.0[list];
+            let ListLink { older, younger } = pages[page as usize].links.0[list];
             match older {
                 NONE => self.ends(list, queue).oldest = younger,
                 _ => pages[older as usize].links.0[list].younger = younger,

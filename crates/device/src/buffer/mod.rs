@@ -30,7 +30,7 @@ const NONE: u32 = u32::MAX;
 
 /// Where a buffered page stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum PageState {
     /// It waits in the buffer.
     Waiting,
     /// It was handed to its queue as this transaction, and is not being programmed yet.
@@ -41,13 +41,13 @@ pub(crate) enum State {
 
 /// A buffered page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Page {
+pub(crate) struct BufferedPage {
     pub(crate) lpn: Lpn,
     /// The version that it carries.
     pub(crate) version: u32,
     /// The queue that it is written through.
     pub(crate) queue: Queue,
-    pub(crate) state: State,
+    pub(crate) state: PageState,
     /// Its valid pieces; the rest is in flash.
     pub(crate) valid: u128,
     /// The flash pages of it with data of the host, a bit each.
@@ -63,7 +63,7 @@ pub(crate) struct Page {
 
 /// What the buffer has to know of the device.
 #[derive(Clone)]
-struct Shape {
+struct BufferShape {
     /// Queues of the allocation.
     queues: u32,
     /// By queue its channel, or empty where pages have none before they are programmed.
@@ -92,7 +92,7 @@ pub(crate) struct Buffer {
     pub(crate) drains: bool,
     /// Whether what is buffered is durable.
     pub(crate) is_protected: bool,
-    pages: Vec<Page>,
+    pages: Vec<BufferedPage>,
     free: Vec<u32>,
     /// By LPN: the newest version that is buffered.
     index: FlatArray,
@@ -107,10 +107,10 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// The buffer that was chosen.
-    fn new(selection: &Selection, parts: Parts, user_pages: u32, shape: Shape) -> std::io::Result<Buffer> {
+    fn new(selection: &Selection, parts: Parts, user_pages: u32, shape: BufferShape) -> std::io::Result<Buffer> {
         let capacity = (selection.size("size") / parts.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
-        let Shape { queues, channels, planes } = shape;
+        let BufferShape { queues, channels, planes } = shape;
         let releases_early = selection.word("release") == "transferred";
         // What takes no room any more still has its place.
         let places = capacity as usize + if releases_early { planes as usize } else { 0 };
@@ -179,13 +179,13 @@ impl Buffer {
         self.channels.get(self.pages[page as usize].queue.index()).copied()
     }
 
-    pub(crate) fn page(&self, page: u32) -> &Page {
+    pub(crate) fn page(&self, page: u32) -> &BufferedPage {
         &self.pages[page as usize]
     }
 
     /// What the program of a page concerns: the flash pages with data of the host, and those of whose old version
     /// something is needed.
-    pub(crate) fn share(&self, page: &Page) -> Share {
+    pub(crate) fn share(&self, page: &BufferedPage) -> Share {
         let missing = self.pieces.all() & !page.valid;
         Share { touched: page.parts.count_ones() as u8, old: self.pieces.parts_of(missing) }
     }
@@ -205,13 +205,13 @@ impl Buffer {
     /// The buffered page that a write of `lpn` would overwrite in place.
     #[inline]
     pub(crate) fn find_open(&self, lpn: Lpn) -> Option<u32> {
-        self.find(lpn).filter(|&page| self.pages[page as usize].state != State::Programming)
+        self.find(lpn).filter(|&page| self.pages[page as usize].state != PageState::Programming)
     }
 
     /// Overwrites a buffered page in place.
     pub(crate) fn merge(&mut self, page: u32, version: u32, written: Written) {
         let entry = &mut self.pages[page as usize];
-        assert!(entry.state != State::Programming, "a page that is being programmed has left the buffer");
+        assert!(entry.state != PageState::Programming, "a page that is being programmed has left the buffer");
         entry.version = version;
         entry.valid |= written.valid;
         entry.parts |= written.parts;
@@ -221,7 +221,7 @@ impl Buffer {
     /// A page was used: under LRU it moves to the young end. One that has to leave anyway keeps its place, or a
     /// flush could wait for ever.
     pub(crate) fn touch(&mut self, page: u32) {
-        if self.moves_hits && self.pages[page as usize].state == State::Waiting && !self.is_due(page) {
+        if self.moves_hits && self.pages[page as usize].state == PageState::Waiting && !self.is_due(page) {
             self.lists.remove(&mut self.pages, page);
             self.lists.put_youngest(&mut self.pages, page);
         }
@@ -231,11 +231,11 @@ impl Buffer {
     pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, written: Written, queue: Queue) -> u32 {
         assert!(self.fill < self.capacity, "the buffer is full");
         debug_assert!(self.find_open(lpn).is_none(), "a page is buffered once");
-        let entry = Page {
+        let entry = BufferedPage {
             lpn,
             version,
             queue,
-            state: State::Waiting,
+            state: PageState::Waiting,
             valid: written.valid,
             parts: written.parts,
             flushes: self.flushes,
@@ -264,7 +264,7 @@ impl Buffer {
 
     /// A page leaves as soon as its queue can take it, before all others.
     pub(crate) fn hurry(&mut self, page: u32) {
-        if self.pages[page as usize].state == State::Waiting {
+        if self.pages[page as usize].state == PageState::Waiting {
             self.lists.remove(&mut self.pages, page);
             self.lists.put_oldest(&mut self.pages, page);
         }
@@ -280,7 +280,7 @@ impl Buffer {
 
     /// Whether a page leaves without waiting for the buffer to be full. Such pages are the oldest of each list.
     fn is_due(&self, page: u32) -> bool {
-        let Page { urgent, flushes, .. } = self.pages[page as usize];
+        let BufferedPage { urgent, flushes, .. } = self.pages[page as usize];
         urgent || flushes < self.flushes
     }
 
@@ -314,21 +314,21 @@ impl Buffer {
 
     /// Hands a waiting page to its queue as `transaction`; it takes room until [`Buffer::remove`].
     pub(crate) fn hand_over(&mut self, page: u32, transaction: u32) {
-        assert_eq!(self.pages[page as usize].state, State::Waiting, "a page leaves once");
+        assert_eq!(self.pages[page as usize].state, PageState::Waiting, "a page leaves once");
         self.lists.remove(&mut self.pages, page);
-        self.pages[page as usize].state = State::Handed(transaction);
+        self.pages[page as usize].state = PageState::Handed(transaction);
     }
 
     /// A page that was handed over is being programmed: it can no longer be overwritten.
     #[inline]
     pub(crate) fn begin_program(&mut self, page: u32) {
-        self.pages[page as usize].state = State::Programming;
+        self.pages[page as usize].state = PageState::Programming;
     }
 
     /// A page that has left the lists can no longer be overwritten or read: it was trimmed.
     pub(crate) fn close(&mut self, page: u32) {
         let entry = &mut self.pages[page as usize];
-        entry.state = State::Programming;
+        entry.state = PageState::Programming;
         self.index[entry.lpn.index()] = NONE;
     }
 
@@ -341,7 +341,7 @@ impl Buffer {
     /// durable before.
     fn release(&mut self, page: u32) {
         let entry = &mut self.pages[page as usize];
-        assert_eq!(entry.state, State::Programming, "only what is being programmed is elsewhere");
+        assert_eq!(entry.state, PageState::Programming, "only what is being programmed is elsewhere");
         assert!(!std::mem::replace(&mut entry.released, true), "room is freed once");
         self.released += 1;
         self.free_room(page);
@@ -355,9 +355,9 @@ impl Buffer {
     }
 
     /// Frees the place of a page, with its room: it is programmed, or was dropped while it waited.
-    pub(crate) fn remove(&mut self, page: u32) -> Page {
+    pub(crate) fn remove(&mut self, page: u32) -> BufferedPage {
         let entry = self.pages[page as usize];
-        if entry.state == State::Waiting {
+        if entry.state == PageState::Waiting {
             self.lists.remove(&mut self.pages, page);
         }
         // A newer version may have taken its place in the index.
@@ -381,7 +381,7 @@ pub(crate) fn bytes(config: &Config, user_pages: u64, planes: u32) -> u64 {
         return 0;
     }
     let places = selection.size("size") / crate::gang::page_size(config) + u64::from(planes);
-    places * (size_of::<Page>() + size_of::<u32>()) as u64 + FlatArray::bytes(user_pages)
+    places * (size_of::<BufferedPage>() + size_of::<u32>()) as u64 + FlatArray::bytes(user_pages)
 }
 
 /// The write buffer of a configuration, if it has one; the figures hear of it.
@@ -398,7 +398,7 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
         Some(_) => Vec::new(),
     };
     let user_pages = device.ftl.user_pages();
-    let shape = Shape { queues: allocation.queues(), channels, planes: geometry.planes() };
+    let shape = BufferShape { queues: allocation.queues(), channels, planes: geometry.planes() };
     let buffer = Buffer::new(selection, device.parts, user_pages, shape).map_err(|reason| {
         let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
         RunError::Failed(error.to_string())
@@ -434,7 +434,7 @@ pub(crate) fn release(device: &mut Device, buffer: &mut Buffer, page: u32, now: 
 }
 
 /// A page leaves to be programmed, or was programmed: its room is free.
-pub(crate) fn leave(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> Page {
+pub(crate) fn leave(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> BufferedPage {
     let left = buffer.remove(page);
     device.recorder.counters.buffer_evictions += 1;
     report(device, buffer, page, now);
@@ -442,7 +442,7 @@ pub(crate) fn leave(device: &mut Device, buffer: &mut Buffer, page: u32, now: In
 }
 
 /// A trim drops a page that waits.
-pub(crate) fn drop_page(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> Page {
+pub(crate) fn drop_page(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> BufferedPage {
     let dropped = buffer.remove(page);
     device.recorder.counters.buffer_drops += 1;
     report(device, buffer, page, now);
@@ -458,7 +458,7 @@ fn report(device: &mut Device, buffer: &Buffer, page: u32, now: Instant) {
 /// must be at least, and how many flash pages of it are needed. What is partly buffered and partly in flash needs flash.
 pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u128) -> Option<(u32, u8)> {
     let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.pieces.parts_of(needed))) };
-    let Page { version, valid, .. } = buffer.pages[page as usize];
+    let BufferedPage { version, valid, .. } = buffer.pages[page as usize];
     let missing = needed & !valid;
     if missing != 0 && device.ftl.lookup(lpn).is_some() {
         return Some((device.array_floor(lpn), buffer.pieces.parts_of(missing)));

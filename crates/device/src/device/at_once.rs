@@ -1,7 +1,7 @@
 //! The operations of the FTL, carried out on the array at once: what each of them reads, programs and counts.
 
 use base::{Cause, OpKind, Ppn, Unit};
-use ftl::{Array, Erasure, Group, Holds, How, Placed, Source, Way};
+use ftl::{Array, DataSource, Erasure, Group, How, PagePayload, Placed, Way};
 
 use crate::flash::{Content, Flash, Programmed, Stamp};
 use crate::watchdog::Watchdog;
@@ -84,12 +84,12 @@ impl Array for AtOnce<'_> {
         self.program(cause, to, content)
     }
 
-    fn rewritten(&mut self, cause: Cause, source: Source, to: Placed) -> bool {
+    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
         let content = match source {
-            Source::Controller => Some(self.held),
-            Source::PageBuffer(page) => self.flash.buffered(page),
-            Source::Page(page) => self.read_whole(cause, page),
-            Source::Parity(parity, other) => {
+            DataSource::Controller => Some(self.held),
+            DataSource::PageBuffer(page) => self.flash.buffered(page),
+            DataSource::Page(page) => self.read_whole(cause, page),
+            DataSource::Parity(parity, other) => {
                 let parity = self.read_whole(cause, parity);
                 parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
             }
@@ -116,9 +116,9 @@ impl Array for AtOnce<'_> {
 #[inline(always)]
 pub(super) fn content_of(placed: Placed, data: Content) -> Content {
     match placed.holds {
-        Holds::Data(_) | Holds::Parity => data.tagged(placed.tag),
-        Holds::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
-        Holds::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
+        PagePayload::Data(_) | PagePayload::Parity => data.tagged(placed.tag),
+        PagePayload::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
+        PagePayload::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
     }
 }
 

@@ -48,8 +48,8 @@ pub(crate) struct Device {
 }
 
 /// What figures need to know of the device.
-pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::Shape {
-    metrics::Shape {
+pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::RecordedShape {
+    metrics::RecordedShape {
         channels: geometry.channels,
         dies: geometry.dies(),
         timed,

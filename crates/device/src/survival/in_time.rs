@@ -10,7 +10,7 @@ use files::Interrupt;
 use metrics::Recorder;
 use workload::Workload;
 
-use super::{Loss, NEVER, Tally, check, in_pages, version_of};
+use super::{LivesTally, Loss, NEVER, check, in_pages, version_of};
 use crate::device::{Device, shape};
 use crate::errors::RunError;
 use crate::flash::{Content, Fault, Wordlines};
@@ -38,9 +38,9 @@ pub struct Cuts {
 ///
 /// # Errors
 /// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
-pub fn try_cuts(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<Tally, RunError> {
+pub fn try_cuts(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<LivesTally, RunError> {
     check(config)?;
-    let mut tally = Tally::default();
+    let mut tally = LivesTally::default();
     for seed in 0..cuts.seeds {
         let aged = Aged::new(config, cuts, seed, interrupt)?;
         for number in 0..cuts.cuts {

@@ -70,7 +70,7 @@ pub struct Loss {
 
 /// What came of a series of lives.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct LivesTally {
     /// Lives with a fault.
     pub runs: u64,
     /// Those in which a promise was broken.
@@ -118,7 +118,7 @@ impl Lives {
     }
 }
 
-impl Tally {
+impl LivesTally {
     /// As an object.
     pub fn to_json(&self) -> Value {
         json!({
@@ -216,7 +216,7 @@ pub fn try_everywhere(
     seeds: u64,
     stride: u64,
     interrupt: &Interrupt,
-) -> Result<Tally, RunError> {
+) -> Result<LivesTally, RunError> {
     try_lives(config, trouble, &Lives::new(seeds, stride), interrupt)
 }
 
@@ -224,9 +224,14 @@ pub fn try_everywhere(
 ///
 /// # Errors
 /// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
-pub fn try_lives(config: &Config, trouble: Trouble, lives: &Lives, interrupt: &Interrupt) -> Result<Tally, RunError> {
+pub fn try_lives(
+    config: &Config,
+    trouble: Trouble,
+    lives: &Lives,
+    interrupt: &Interrupt,
+) -> Result<LivesTally, RunError> {
     check(config)?;
-    let mut tally = Tally::default();
+    let mut tally = LivesTally::default();
     for seed in 0..lives.seeds {
         try_life(config, trouble, (lives, seed), interrupt, &mut tally)?;
     }
@@ -257,7 +262,7 @@ fn try_life(
     trouble: Trouble,
     (lives, seed): (&Lives, u64),
     interrupt: &Interrupt,
-    tally: &mut Tally,
+    tally: &mut LivesTally,
 ) -> Result<(), RunError> {
     let mut whole = Life::new(config, lives, seed)?;
     // By request.
@@ -294,7 +299,7 @@ fn try_life(
     Ok(())
 }
 
-impl Tally {
+impl LivesTally {
     /// Counts a life with a fault.
     fn count(&mut self, life: &Life<'_>, (at, during): (u64, bool), loss: Option<Loss>) {
         self.runs += 1;

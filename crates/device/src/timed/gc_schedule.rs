@@ -6,7 +6,7 @@
 
 use base::{Die, Domain, Duration, Queue};
 use ftl::schedule::{Kind, Pace, Schedule};
-use ftl::{Ahead, Going, Phase, Why};
+use ftl::{Ahead, AheadPhase, PacedCollection, Why};
 
 use super::choice::Begun;
 use super::collections::Collections;
@@ -41,7 +41,7 @@ pub(super) struct GcSchedule {
     /// By domain: what it did since the initiator began.
     progress: Vec<Progress>,
     /// By domain: the last collection that kept step with the host.
-    paced: Vec<Option<Going>>,
+    paced: Vec<Option<PacedCollection>>,
 }
 
 /// How a collection stands with the schedule.
@@ -293,7 +293,7 @@ impl GcSchedule {
         }
         let Some(initiator) = self.initiator else { return true };
         let (of_initiator, own) = (self.progress[initiator.index()], self.progress[domain.index()]);
-        own.erases < of_initiator.erases && ahead.rests(&context.device.ftl, domain) == Some(Phase::Erase)
+        own.erases < of_initiator.erases && ahead.rests(&context.device.ftl, domain) == Some(AheadPhase::Erase)
             || own.copies < of_initiator.copies && ahead.copy_next(&mut context.device.ftl, domain)
     }
 
@@ -305,7 +305,7 @@ impl GcSchedule {
         context: &mut Context<'_, impl Plan>,
         collections: &mut Collections,
         domain: Domain,
-    ) -> Option<Phase> {
+    ) -> Option<AheadPhase> {
         if self.keeps_step() { self.next_phase(context, collections, domain) } else { None }
     }
 
@@ -315,7 +315,7 @@ impl GcSchedule {
         context: &mut Context<'_, impl Plan>,
         collections: &mut Collections,
         domain: Domain,
-    ) -> Option<Phase> {
+    ) -> Option<AheadPhase> {
         let (initiator, ahead) = (self.initiator?, context.device.has.ahead?);
         if !collections.is_between_groups(domain) {
             return None;
@@ -324,11 +324,11 @@ impl GcSchedule {
         if domain != initiator && !is_forward(context, domain) {
             return None;
         }
-        if rests == Phase::Copy {
-            return Some(Phase::Copy);
+        if rests == AheadPhase::Copy {
+            return Some(AheadPhase::Copy);
         }
         if domain == initiator {
-            return Some(Phase::Erase);
+            return Some(AheadPhase::Erase);
         }
         // What keeps step by kind alone erases too soon rather than wait, where there is no room to empty another victim.
         if self.progress[domain.index()].erases < self.progress[initiator.index()].erases
@@ -336,19 +336,24 @@ impl GcSchedule {
         {
             ahead.erase_next(&mut context.device.ftl, domain);
             collections.forget_group(domain);
-            return Some(Phase::Erase);
+            return Some(AheadPhase::Erase);
         }
-        Some(Phase::Copy)
+        Some(AheadPhase::Copy)
     }
 
     /// A domain goes on with a phase.
     #[inline]
-    pub(super) fn count_phase(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain, phase: Option<Phase>) {
+    pub(super) fn count_phase(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        domain: Domain,
+        phase: Option<AheadPhase>,
+    ) {
         let Some(phase) = phase else { return };
         let progress = &mut self.progress[domain.index()];
         match phase {
-            Phase::Copy => progress.copies += 1,
-            Phase::Erase => progress.erases += 1,
+            AheadPhase::Copy => progress.copies += 1,
+            AheadPhase::Erase => progress.erases += 1,
         }
         if self.initiator == Some(domain) {
             context.queues.wake_all();

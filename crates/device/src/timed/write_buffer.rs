@@ -12,7 +12,7 @@ use super::context::Context;
 use super::plan::Plan;
 use super::queues::{RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
-use crate::buffer::{self, Buffer, Page, State};
+use crate::buffer::{self, Buffer, BufferedPage, PageState};
 use crate::pages::Span;
 
 /// What the write buffer has to know of a request besides.
@@ -223,18 +223,18 @@ impl WriteBuffer {
         let room = self.buffer.room();
         let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
         let entry = self.buffer.page(page);
-        let Page { version, queue, state, .. } = *entry;
+        let BufferedPage { version, queue, state, .. } = *entry;
         if self.buffer.room() < room {
             note_buffered(context, queue, true);
         }
-        if let State::Handed(write) = state {
+        if let PageState::Handed(write) = state {
             let share = self.buffer.share(entry);
             let write = context.queues.get_mut(TransactionId::of_number(write));
             (write.version, write.share) = (version, share);
             write.partial &= share.old > 0;
         }
         if fua && !self.buffer.is_protected {
-            if let State::Handed(write) = state {
+            if let PageState::Handed(write) = state {
                 context.note(|waits, now| waits.page_is_taken_over(now, TransactionId::of_number(write)));
             }
             self.buffer.hurry(page);
@@ -264,7 +264,7 @@ impl WriteBuffer {
                 return false;
             }
             let Some(page) = self.buffer.find(lpn) else { continue };
-            if self.buffer.page(page).state == State::Waiting {
+            if self.buffer.page(page).state == PageState::Waiting {
                 note_buffered(context, self.buffer.page(page).queue, false);
                 let dropped = buffer::drop_page(context.device, &mut self.buffer, page, context.now);
                 self.page_done(context, requests, page, dropped);
@@ -363,7 +363,7 @@ impl WriteBuffer {
         let page = self.buffer.next_of(queue)?;
         let age = context.queues.next_age();
         let entry = self.buffer.page(page);
-        let (Page { lpn, version, .. }, share) = (*entry, self.buffer.share(entry));
+        let (BufferedPage { lpn, version, .. }, share) = (*entry, self.buffer.share(entry));
         note_buffered(context, queue, false);
         let write = context.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
         self.buffer.hand_over(page, write.number());
@@ -403,7 +403,13 @@ impl WriteBuffer {
     }
 
     /// Tells those who wait for a page: writes with FUA, and flushes that began while it was buffered.
-    fn page_done(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32, left: Page) {
+    fn page_done(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        requests: &mut Requests,
+        page: u32,
+        left: BufferedPage,
+    ) {
         while let Some(at) = self.urgent.iter().position(|(waited_for, _)| *waited_for == page) {
             let (_, request) = self.urgent.remove(at);
             requests.part_done(context, request);

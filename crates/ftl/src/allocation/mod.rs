@@ -12,7 +12,7 @@ use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
 pub use dynamic::Dynamic;
 pub use striped::Striped;
-pub use table::Table;
+pub use table::DomainTable;
 
 /// Any registered plane allocation.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ pub enum Allocation {
     /// F, D or F2.
     Dynamic(Dynamic),
     /// A static one of the user's own.
-    Own(Table),
+    Own(DomainTable),
 }
 
 macro_rules! orders {
@@ -64,7 +64,7 @@ impl Allocation {
     /// If the selection is not from this registry.
     pub fn build(selection: &Selection, geometry: &Geometry) -> Allocation {
         if let Some(own) = &selection.own {
-            return Allocation::Own(Table::new(own, geometry.domains()));
+            return Allocation::Own(DomainTable::new(own, geometry.domains()));
         }
         assert!(SEAM.find(selection.name).is_some(), "`{}` is not a plane allocation", selection.name);
         if is_dynamic(selection.name) {

@@ -6,14 +6,14 @@ use base::{Domain, Lpn};
 
 /// The domains of logical pages.
 #[derive(Clone)]
-pub struct Table {
+pub struct DomainTable {
     domains: u32,
     by_lpn: Arc<Vec<Domain>>,
 }
 
-impl Table {
-    pub(super) fn new(own: &base::Own, domains: u32) -> Table {
-        Table { domains, by_lpn: own.loaded() }
+impl DomainTable {
+    pub(super) fn new(own: &base::Own, domains: u32) -> DomainTable {
+        DomainTable { domains, by_lpn: own.loaded() }
     }
 
     pub(super) fn domains(&self) -> u32 {

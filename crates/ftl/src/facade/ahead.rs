@@ -4,7 +4,7 @@ use base::Domain;
 
 use super::{Ftl, InForce, not_given};
 use crate::group::Group;
-use crate::ops::{Array, Going, Phase};
+use crate::ops::{AheadPhase, Array, PacedCollection};
 
 /// A mapping that collects ahead of need.
 pub(crate) trait CollectsAhead {
@@ -15,7 +15,7 @@ pub(crate) trait CollectsAhead {
     fn is_forward(&self, domain: Domain) -> bool;
 
     /// How it goes on, if it stands at a preemption point.
-    fn next_phase(&self, domain: Domain) -> Option<Phase>;
+    fn next_phase(&self, domain: Domain) -> Option<AheadPhase>;
 
     /// Whether an empty unit waits for its erase.
     fn has_emptied(&self, domain: Domain) -> bool;
@@ -72,7 +72,7 @@ impl Ahead {
     /// was read for it is programmed first. If so, whether a unit that was emptied ahead of need waits for its erase, or pages
     /// are copied next.
     #[inline]
-    pub fn rests(self, ftl: &Ftl, domain: Domain) -> Option<Phase> {
+    pub fn rests(self, ftl: &Ftl, domain: Domain) -> Option<AheadPhase> {
         delegate!(&ftl.mapping, ftl => ftl.next_phase(domain))
     }
 
@@ -122,7 +122,14 @@ impl Paced {
 
     /// Begins a collection that keeps step with the host, or goes on with the one of `last`, if free space has come down to `low`
     /// units above the reserve; the host has just written so many pages to the domain.
-    pub fn begin(self, ftl: &mut Ftl, domain: Domain, low: u32, written: u32, last: Option<Going>) -> Option<Going> {
+    pub fn begin(
+        self,
+        ftl: &mut Ftl,
+        domain: Domain,
+        low: u32,
+        written: u32,
+        last: Option<PacedCollection>,
+    ) -> Option<PacedCollection> {
         ftl.with_mechanisms_mut().begin_paced(domain, low, written, last)
     }
 

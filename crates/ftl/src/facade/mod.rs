@@ -24,7 +24,7 @@ use base::{Domain, Geometry, Seam};
 use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::mechanism::forwarding::Schedule;
-use crate::mechanism::{All, Plain, Plan, dftl, disturb, paired};
+use crate::mechanism::{All, Plain, SpacePlan, dftl, disturb, paired};
 use crate::ops::Array;
 use crate::page::Page;
 use crate::plain::PlainPages;
@@ -47,7 +47,7 @@ pub static SEAM: Seam = Seam {
 /// there is none.
 #[derive(Clone)]
 pub struct Ftl {
-    /// Shape and allocation are asked for several times per event: without a branch.
+    /// UnitShape and allocation are asked for several times per event: without a branch.
     geometry: Geometry,
     allocation: Allocation,
     mapping: InForce,
@@ -73,19 +73,19 @@ pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
     if policies.is_hybrid() {
         fast::largest_user_pages(geometry, policies.mapping.integer("log_blocks"), policies.free_blocks())
     } else {
-        Plan::new(policies, geometry).largest_user_pages(geometry)
+        SpacePlan::new(policies, geometry).largest_user_pages(geometry)
     }
 }
 
 /// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
 pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
-    Plan::new(policies, geometry).streams()
+    SpacePlan::new(policies, geometry).streams()
 }
 
 /// Logical pages of a map in flash beside so many of the host under these policies, as [`Saved`] has them; none where the map
 /// is in DRAM.
 pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
-    Plan::new(policies, geometry).map_pages(geometry, user_pages)
+    SpacePlan::new(policies, geometry).map_pages(geometry, user_pages)
 }
 
 /// Bytes of what mechanisms have of their own in a [`Saved`], at most.
@@ -97,15 +97,15 @@ pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<
 /// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
 pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
     if policies.is_hybrid() {
-        let options = fast::Options::new(policies.mapping, policies.free_blocks(), geometry, user_pages);
+        let options = fast::LogOptions::new(policies.mapping, policies.free_blocks(), geometry, user_pages);
         return Fast::bytes(geometry, user_pages, options, policies.block_allocation);
     }
-    let mut bytes = Plan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
+    let mut bytes = SpacePlan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
     let allocation = Allocation::build(policies.allocation, geometry);
     if let Allocation::Own(_) = allocation {
         bytes.maps += user_pages * size_of::<Domain>() as u64;
     }
-    bytes.blocks += if Plan::is_plain(policies, geometry) {
+    bytes.blocks += if SpacePlan::is_plain(policies, geometry) {
         Page::<Plain>::bytes(geometry, &allocation)
     } else {
         Page::<All>::bytes(geometry, &allocation)
@@ -164,10 +164,10 @@ impl Ftl {
         keeps_spares: bool,
     ) -> Result<Ftl, OutOfMemory> {
         let mapping = if policies.is_hybrid() {
-            let options = fast::Options::new(policies.mapping, policies.free_blocks(), &geometry, user_pages);
+            let options = fast::LogOptions::new(policies.mapping, policies.free_blocks(), &geometry, user_pages);
             let own = Allocation::build(policies.allocation, &geometry);
             InForce::Fast(Fast::new(geometry, user_pages, options, own, policies.block_allocation)?)
-        } else if Plan::is_plain(policies, &geometry) {
+        } else if SpacePlan::is_plain(policies, &geometry) {
             InForce::Plain(PlainPages(Page::new(geometry, user_pages, policies, seed, keeps_spares)?))
         } else {
             InForce::Page(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
@@ -193,7 +193,7 @@ impl Ftl {
         if policies.is_hybrid() {
             return Ok(None);
         }
-        let (mapping, recovery) = if Plan::is_plain(policies, &geometry) {
+        let (mapping, recovery) = if SpacePlan::is_plain(policies, &geometry) {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
             (InForce::Plain(PlainPages(page)), recovery)
         } else {

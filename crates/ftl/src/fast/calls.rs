@@ -6,7 +6,7 @@ use super::Fast;
 use crate::facade::{CollectsAhead, Mapping, check_programmed};
 use crate::group::Group;
 use crate::kernel::Why;
-use crate::ops::{Array, Erasure, Phase, Placed, Step};
+use crate::ops::{AheadPhase, Array, Erasure, Placed, Step};
 use crate::{Figures, Policies};
 
 impl Mapping for Fast {
@@ -127,8 +127,8 @@ impl CollectsAhead for Fast {
         Fast::is_forward(self, domain)
     }
 
-    fn next_phase(&self, domain: Domain) -> Option<Phase> {
-        let phase = || if Fast::has_emptied(self, domain) { Phase::Erase } else { Phase::Copy };
+    fn next_phase(&self, domain: Domain) -> Option<AheadPhase> {
+        let phase = || if Fast::has_emptied(self, domain) { AheadPhase::Erase } else { AheadPhase::Copy };
         self.rests(domain).then(phase)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use super::{Fast, NONE, Role, Start};
+use super::{Fast, NONE, Start, UnitRole};
 
 impl Fast {
     /// Checks that map and reverse map mirror each other, that every newest page is where its block's role allows it,
@@ -45,15 +45,15 @@ impl Fast {
         }
         let state = &self.domains[domain.index()];
         let fits = match self.roles[unit.index()] {
-            Role::Data => slot.number() == offset && self.data_of(domain, block) == Some(unit),
-            Role::Destination => {
+            UnitRole::Data => slot.number() == offset && self.data_of(domain, block) == Some(unit),
+            UnitRole::Destination => {
                 state.merge.is_some_and(|m| m.destination == unit && m.block == block && slot.number() == offset)
             }
-            Role::Log => match state.sequential {
+            UnitRole::Log => match state.sequential {
                 Some(open) if open.unit == unit => open.block == block && slot.number() == offset,
                 _ => true,
             },
-            Role::Free | Role::Spent => false,
+            UnitRole::Free | UnitRole::Spent => false,
         };
         if fits { Ok(()) } else { Err(format!("LPN {} is at PPN {}, where it does not belong", lpn.0, ppn.0)) }
     }
@@ -69,7 +69,7 @@ impl Fast {
             if valid != usize::from(self.valid[unit]) {
                 return Err(format!("unit {unit} counts {} valid pages and has {valid}", self.valid[unit]));
             }
-            let written = if self.roles[unit] == Role::Log { usize::from(self.used[unit]) } else { slots };
+            let written = if self.roles[unit] == UnitRole::Log { usize::from(self.used[unit]) } else { slots };
             if pages[written..].iter().any(|&lpn| lpn != NONE) {
                 return Err(format!("log block {unit} has a valid page ahead of its frontier"));
             }
@@ -80,27 +80,28 @@ impl Fast {
     fn check_domain(&self, domain: Domain) -> Result<(), String> {
         let state = &self.domains[domain.index()];
         let range = self.geometry.units_of_domain(domain);
-        let with =
-            |role: Role| -> BTreeSet<Unit> { range.clone().filter(|&unit| self.roles[unit.index()] == role).collect() };
+        let with = |role: UnitRole| -> BTreeSet<Unit> {
+            range.clone().filter(|&unit| self.roles[unit.index()] == role).collect()
+        };
         let log: BTreeSet<Unit> = (0..state.random)
             .map(|age| self.random_at(domain, age))
             .chain(state.sequential.map(|open| open.unit))
             .collect();
-        if log != with(Role::Log) || log.len() as u32 != state.log_blocks() {
-            return Err(format!("domain {domain} lists log blocks {log:?} and has {:?}", with(Role::Log)));
+        if log != with(UnitRole::Log) || log.len() as u32 != state.log_blocks() {
+            return Err(format!("domain {domain} lists log blocks {log:?} and has {:?}", with(UnitRole::Log)));
         }
         let blocks = (0..self.logical_blocks).map(|block| self.data_of(domain, block));
         let data: Vec<Unit> = blocks.flatten().collect();
         let distinct: BTreeSet<Unit> = data.iter().copied().collect();
-        if distinct != with(Role::Data) || distinct.len() != data.len() {
-            return Err(format!("domain {domain} lists data blocks {data:?} and has {:?}", with(Role::Data)));
+        if distinct != with(UnitRole::Data) || distinct.len() != data.len() {
+            return Err(format!("domain {domain} lists data blocks {data:?} and has {:?}", with(UnitRole::Data)));
         }
         let spent: BTreeSet<Unit> = state.erase.into_iter().collect();
         let destination: BTreeSet<Unit> = state.merge.iter().map(|merge| merge.destination).collect();
-        if spent != with(Role::Spent) || destination != with(Role::Destination) {
+        if spent != with(UnitRole::Spent) || destination != with(UnitRole::Destination) {
             return Err(format!("domain {domain} has a merge and blocks of merges that disagree"));
         }
-        self.check_room(domain, with(Role::Free).len() as u32)
+        self.check_room(domain, with(UnitRole::Free).len() as u32)
     }
 
     /// A domain that takes host pages can open every log block that it may, and still merge.

@@ -2,15 +2,15 @@
 
 use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
 
-use super::{DomainRecord, Fast, Gather, Merge, NONE, Recycling, Role};
+use super::{Fast, Gather, LogDomain, Merge, NONE, Recycling, UnitRole};
 use crate::group::Group;
 use crate::kernel::Why;
-use crate::ops::{Array, Erasure, Holds, How, Op, Placed, Step, Way};
+use crate::ops::{Array, Erasure, How, Op, PagePayload, Placed, Step, Way};
 use crate::pool::FreePool;
 
 /// A page that was placed. Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing
 /// restarts from it.
-pub(super) fn placed(at: Ppn, holds: Holds) -> Placed {
+pub(super) fn placed(at: Ppn, holds: PagePayload) -> Placed {
     Placed { at, holds, tag: 0, way: Way::Plain }
 }
 
@@ -54,13 +54,13 @@ impl Fast {
     /// Whether a domain is busy with merges, so that it takes no host page.
     #[inline]
     pub fn is_busy(&self, domain: Domain) -> bool {
-        let DomainRecord { merge, erase, recycling, .. } = &self.domains[domain.index()];
+        let LogDomain { merge, erase, recycling, .. } = &self.domains[domain.index()];
         merge.is_some() || erase.is_some() || recycling.is_some_and(|recycling| !recycling.suspended)
     }
 
     /// Whether the merges in progress were begun ahead of need.
     pub fn is_forward(&self, domain: Domain) -> bool {
-        let DomainRecord { merge, recycling, .. } = &self.domains[domain.index()];
+        let LogDomain { merge, recycling, .. } = &self.domains[domain.index()];
         let is_full = merge.is_none_or(|merge| merge.kind == MergeKind::Full);
         is_full && recycling.is_some_and(|recycling| recycling.forward && !recycling.suspended)
     }
@@ -84,7 +84,7 @@ impl Fast {
     /// Whether the domain stands between two logical blocks of a full merge, or in no merge at all, and its log has
     /// room, so that it may take host pages.
     pub fn may_suspend(&mut self, domain: Domain) -> bool {
-        let DomainRecord { merge, erase, .. } = &self.domains[domain.index()];
+        let LogDomain { merge, erase, .. } = &self.domains[domain.index()];
         merge.is_none() && erase.is_none() && self.has_room(domain)
     }
 
@@ -112,13 +112,13 @@ impl Fast {
 
     /// Whether merges stand between two logical blocks.
     pub fn rests(&self, domain: Domain) -> bool {
-        let DomainRecord { merge, erase, .. } = &self.domains[domain.index()];
+        let LogDomain { merge, erase, .. } = &self.domains[domain.index()];
         merge.is_none() && erase.is_none()
     }
 
     /// Whether a log block that holds nothing newest any more waits for its erase.
     pub fn has_emptied(&self, domain: Domain) -> bool {
-        let DomainRecord { recycling, emptied, .. } = &self.domains[domain.index()];
+        let LogDomain { recycling, emptied, .. } = &self.domains[domain.index()];
         recycling.is_some() && (*emptied > 0 || self.valid[self.random_at(domain, 0).index()] == 0)
     }
 
@@ -138,7 +138,7 @@ impl Fast {
     pub fn defer_erase(&mut self, domain: Domain) -> bool {
         // Moves the mark past blocks that were filled since.
         self.random_log_block(domain);
-        let DomainRecord { recycling, emptied, filled, .. } = self.domains[domain.index()];
+        let LogDomain { recycling, emptied, filled, .. } = self.domains[domain.index()];
         let Some(recycling) = recycling else { return false };
         for behind in emptied..filled {
             let cursor = if behind == emptied { recycling.cursor } else { Slot::FIRST };
@@ -154,7 +154,7 @@ impl Fast {
 
     /// Begins with the next logical block where the last one is done.
     pub fn advance(&mut self, domain: Domain) {
-        let DomainRecord { merge, erase, recycling, emptied, .. } = self.domains[domain.index()];
+        let LogDomain { merge, erase, recycling, emptied, .. } = self.domains[domain.index()];
         let Some(recycling) = recycling.filter(|recycling| !recycling.suspended) else { return };
         if erase.is_some() || merge.is_some() || emptied > 0 && (recycling.erases || !recycling.forward) {
             return;
@@ -168,7 +168,7 @@ impl Fast {
     /// The next operation of a domain's merges; `None` when there is none. The page to copy is put into `group`.
     pub fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
         group.clear();
-        let DomainRecord { merge, erase, recycling, .. } = self.domains[domain.index()];
+        let LogDomain { merge, erase, recycling, .. } = self.domains[domain.index()];
         let op = if let Some(spent) = erase {
             Op::Erase(spent)
         } else if let Some(merge) = merge {
@@ -199,7 +199,7 @@ impl Fast {
             Gather::Victim => {
                 let unit = self.geometry.unit_of(from);
                 // A page in a data block is in that of its own logical block, which the merge replaces.
-                unit == merge.log || self.roles[unit.index()] == Role::Data
+                unit == merge.log || self.roles[unit.index()] == UnitRole::Data
             }
         };
         taken.then_some(from)
@@ -229,7 +229,7 @@ impl Fast {
             let cursor = u32::from(self.used[open.unit.index()]);
             self.begin_merge(domain, MergeKind::Full, block, open.unit, victim, cursor);
         } else {
-            let destination = self.take_next(domain, Role::Destination);
+            let destination = self.take_next(domain, UnitRole::Destination);
             self.begin_merge(domain, MergeKind::Full, block, destination, victim, 0);
         }
     }
@@ -265,7 +265,7 @@ impl Fast {
         if cursor + 1 == end || !is_trimmed {
             self.settle(domain);
         }
-        Some(placed(at, Holds::Data(lpn)))
+        Some(placed(at, PagePayload::Data(lpn)))
     }
 
     /// The place of a dummy page, which [`Op::Pad`] asked for.
@@ -279,7 +279,7 @@ impl Fast {
         }
         self.merges.padded += 1;
         self.settle(domain);
-        placed(at, Holds::Nothing)
+        placed(at, PagePayload::Nothing)
     }
 
     /// Places a page of the merge in progress, if the place of the page suits. `None` if not, or if it was to be copied, and was
@@ -324,7 +324,7 @@ impl Fast {
             self.end_recycling(domain, recycling);
         }
         assert_eq!(self.valid[unit.index()], 0, "a unit is erased only when nothing in it is valid");
-        self.roles[unit.index()] = Role::Free;
+        self.roles[unit.index()] = UnitRole::Free;
         self.erases[unit.index()] += 1;
         self.pool.put(domain, unit, self.erases[unit.index()]);
         self.settle(domain);
@@ -347,7 +347,7 @@ impl Fast {
 
     /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
     fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
-        let DomainRecord { erase, recycling, .. } = &self.domains[domain.index()];
+        let LogDomain { erase, recycling, .. } = &self.domains[domain.index()];
         let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.suspended);
         Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered }
     }
@@ -394,7 +394,7 @@ impl Fast {
         cursor: u32,
     ) {
         let end = self.pages_of(domain, block);
-        self.roles[destination.index()] = Role::Destination;
+        self.roles[destination.index()] = UnitRole::Destination;
         let state = &mut self.domains[domain.index()];
         assert!(state.merge.is_none() && state.erase.is_none(), "one logical block is merged at a time");
         state.merge = Some(Merge { kind, block, destination, log, cursor, end, is_trimmed: false });
@@ -415,7 +415,7 @@ impl Fast {
     #[inline]
     pub(super) fn settle(&mut self, domain: Domain) {
         self.end_merge(domain);
-        let DomainRecord { sequential, merge, erase, .. } = &self.domains[domain.index()];
+        let LogDomain { sequential, merge, erase, .. } = &self.domains[domain.index()];
         if let Some(open) = sequential
             && u32::from(self.used[open.unit.index()]) == open.pages
             && merge.is_none()
@@ -458,15 +458,15 @@ impl Fast {
         state.merge = None;
         let new = if merge.cursor == 0 {
             // Every page was trimmed while the merge began: the destination is as fresh as it was.
-            self.roles[merge.destination.index()] = Role::Free;
+            self.roles[merge.destination.index()] = UnitRole::Free;
             state.next = Some(merge.destination);
             None
         } else {
-            self.roles[merge.destination.index()] = Role::Data;
+            self.roles[merge.destination.index()] = UnitRole::Data;
             Some(merge.destination)
         };
         if let Some(old) = Unit::from_word(std::mem::replace(data, Unit::to_word(new))) {
-            self.roles[old.index()] = Role::Spent;
+            self.roles[old.index()] = UnitRole::Spent;
             state.erase = Some(old);
         }
         match merge.kind {

@@ -45,7 +45,7 @@ pub(crate) use refusals::{check, in_words};
 
 use crate::allocation::Allocation;
 use crate::kernel::shape_of;
-use crate::ops::{Holds, Placed};
+use crate::ops::{PagePayload, Placed};
 use crate::pool::{AnyPool, FreePool};
 use crate::{Bytes, OutOfMemory};
 
@@ -96,7 +96,7 @@ pub enum Gather {
 
 /// The parameters of the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct LogOptions {
     /// Log blocks of a domain, with the sequential one. At least [`LEAST_LOG_BLOCKS`].
     pub log_blocks: u32,
     /// Blocks of a domain that are neither data nor log, at least one: the destination of a merge.
@@ -148,15 +148,15 @@ pub(crate) const CHOICE: Choice = Choice {
     ],
 };
 
-impl Options {
+impl LogOptions {
     /// The parameters under a selection of this mapping, beside a user space.
-    pub fn new(mapping: &Selection, reserve: u32, geometry: &Geometry, user_pages: u64) -> Options {
+    pub fn new(mapping: &Selection, reserve: u32, geometry: &Geometry, user_pages: u64) -> LogOptions {
         let log_blocks = match mapping.integer("log_blocks") {
             0 => most_log_blocks(geometry, user_pages, reserve),
             some => some,
         };
         let reused_blocks = mapping.integer("reused_blocks");
-        Options {
+        LogOptions {
             log_blocks,
             reserve,
             broken: match mapping.word("broken") {
@@ -176,7 +176,7 @@ impl Options {
 
 /// What a reclaim unit is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum UnitRole {
     Free,
     Data,
     Log,
@@ -188,7 +188,7 @@ enum Role {
 
 /// The open sequential-write log block.
 #[derive(Clone, Copy, Debug)]
-struct Sequential {
+struct SequentialLog {
     unit: Unit,
     /// Logical block, counted in the domain.
     block: u32,
@@ -227,8 +227,8 @@ struct Recycling {
 }
 
 #[derive(Clone, Debug)]
-struct DomainRecord {
-    sequential: Option<Sequential>,
+struct LogDomain {
+    sequential: Option<SequentialLog>,
     /// Where the ring of random-write log blocks begins: the oldest one.
     head: u32,
     /// Random-write log blocks.
@@ -246,8 +246,8 @@ struct DomainRecord {
     emptied: u32,
 }
 
-impl DomainRecord {
-    const PRISTINE: DomainRecord = DomainRecord {
+impl LogDomain {
+    const PRISTINE: LogDomain = LogDomain {
         sequential: None,
         head: 0,
         random: 0,
@@ -269,7 +269,7 @@ impl DomainRecord {
 #[derive(Clone)]
 pub struct Fast {
     geometry: Geometry,
-    options: Options,
+    options: LogOptions,
     slots: FastDiv,
     allocation: Allocation,
     stripe: FastDiv,
@@ -280,7 +280,7 @@ pub struct Fast {
     /// LPN by PPN, where the page is the newest version of one.
     reverse: FlatArray,
     /// By unit: what it is used for.
-    roles: Vec<Role>,
+    roles: Vec<UnitRole>,
     /// By unit: pages that are the newest version of theirs.
     valid: Vec<u16>,
     /// By log unit: the next slot to write.
@@ -293,7 +293,7 @@ pub struct Fast {
     /// By domain: the random-write log blocks, a ring of `log_blocks` places. What a place holds that is not in use means
     /// nothing.
     ring: Vec<Unit>,
-    domains: Vec<DomainRecord>,
+    domains: Vec<LogDomain>,
     pool: AnyPool,
     merges: Merges,
 }
@@ -319,12 +319,17 @@ pub fn largest_user_pages(geometry: &Geometry, log_blocks: u32, reserve: u32) ->
 // What the host sees.
 impl Fast {
     /// What its parts take.
-    pub(crate) fn bytes(geometry: &Geometry, user_pages: u64, options: Options, block_allocation: &Selection) -> Bytes {
+    pub(crate) fn bytes(
+        geometry: &Geometry,
+        user_pages: u64,
+        options: LogOptions,
+        block_allocation: &Selection,
+    ) -> Bytes {
         let shape = shape_of(geometry);
         let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
         let blocks = logical_blocks(geometry, user_pages) + u64::from(options.log_blocks);
-        let of_unit = (size_of::<Role>() + 2 * size_of::<u16>() + size_of::<u32>()) as u64;
-        let of_domain = size_of::<DomainRecord>() as u64 + (1 + blocks) * 4;
+        let of_unit = (size_of::<UnitRole>() + 2 * size_of::<u16>() + size_of::<u32>()) as u64;
+        let of_domain = size_of::<LogDomain>() as u64 + (1 + blocks) * 4;
         Bytes {
             maps: FlatArray::bytes(user_pages) + FlatArray::bytes(geometry.pages()),
             blocks: units * of_unit + domains * of_domain + AnyPool::bytes(block_allocation, shape),
@@ -343,7 +348,7 @@ impl Fast {
     pub fn new(
         geometry: Geometry,
         user_pages: u64,
-        options: Options,
+        options: LogOptions,
         allocation: Allocation,
         block_allocation: &Selection,
     ) -> Result<Fast, OutOfMemory> {
@@ -367,14 +372,14 @@ impl Fast {
             stripe: FastDiv::new(shape.domains),
             position,
             allocation,
-            roles: vec![Role::Free; units],
+            roles: vec![UnitRole::Free; units],
             valid: vec![0; units],
             used: vec![0; units],
             erases: vec![0; units],
             logical_blocks,
             data: vec![Unit::to_word(None); (logical_blocks * shape.domains) as usize],
             ring: vec![Unit::new(0); (options.log_blocks * shape.domains) as usize],
-            domains: vec![DomainRecord::PRISTINE; shape.domains as usize],
+            domains: vec![LogDomain::PRISTINE; shape.domains as usize],
             pool: AnyPool::build(block_allocation, shape),
             merges: Merges::default(),
             options,
@@ -388,7 +393,7 @@ impl Fast {
     pub fn renew_pool(&mut self, block_allocation: &Selection) {
         self.pool = AnyPool::build(block_allocation, shape_of(&self.geometry));
         for unit in self.geometry.all_units() {
-            if self.roles[unit.index()] == Role::Free {
+            if self.roles[unit.index()] == UnitRole::Free {
                 self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit.index()]);
             }
         }
@@ -513,7 +518,7 @@ impl Fast {
         self.used[unit.index()] += 1;
         let at = self.place_at(unit, slot, lpn);
         self.settle(domain);
-        placed(at, Holds::Data(lpn))
+        placed(at, PagePayload::Data(lpn))
     }
 
     /// The same, if the place of the page suits.
@@ -548,7 +553,7 @@ impl Fast {
 
     /// Whether a write goes on with the open sequential-write log block.
     #[inline]
-    fn continues(&self, open: Sequential, block: u32, offset: u32) -> bool {
+    fn continues(&self, open: SequentialLog, block: u32, offset: u32) -> bool {
         open.block == block && u32::from(self.used[open.unit.index()]) == offset
     }
 
@@ -578,12 +583,12 @@ impl Fast {
     #[inline]
     fn with_room(&mut self, domain: Domain) -> u32 {
         self.random_log_block(domain);
-        let DomainRecord { filled, random, .. } = self.domains[domain.index()];
+        let LogDomain { filled, random, .. } = self.domains[domain.index()];
         random - filled
     }
 
     #[cold]
-    fn break_off(&mut self, domain: Domain, open: Sequential) {
+    fn break_off(&mut self, domain: Domain, open: SequentialLog) {
         match self.options.broken {
             Broken::Merge => self.close_sequential(domain, MergeKind::Partial),
             Broken::Fill | Broken::Waste => {
@@ -605,9 +610,9 @@ impl Fast {
 
     #[cold]
     fn open_sequential(&mut self, domain: Domain, block: u32) -> Unit {
-        let unit = self.take_next(domain, Role::Log);
+        let unit = self.take_next(domain, UnitRole::Log);
         let pages = self.pages_of(domain, block);
-        self.domains[domain.index()].sequential = Some(Sequential { unit, block, pages });
+        self.domains[domain.index()].sequential = Some(SequentialLog { unit, block, pages });
         unit
     }
 
@@ -617,7 +622,7 @@ impl Fast {
         if let Some(unit) = self.random_log_block(domain) {
             return unit;
         }
-        let unit = self.take_next(domain, Role::Log);
+        let unit = self.take_next(domain, UnitRole::Log);
         self.push_random(domain, unit);
         unit
     }
@@ -626,7 +631,7 @@ impl Fast {
     #[inline]
     fn random_log_block(&mut self, domain: Domain) -> Option<Unit> {
         loop {
-            let DomainRecord { filled, random, .. } = self.domains[domain.index()];
+            let LogDomain { filled, random, .. } = self.domains[domain.index()];
             if filled == random {
                 return None;
             }
@@ -672,7 +677,7 @@ impl Fast {
         *next.get_or_insert_with(|| pool.take(domain).expect("a block beside data and log is free"))
     }
 
-    fn take_next(&mut self, domain: Domain, role: Role) -> Unit {
+    fn take_next(&mut self, domain: Domain, role: UnitRole) -> Unit {
         let unit = self.next_unit(domain);
         self.domains[domain.index()].next = None;
         self.roles[unit.index()] = role;

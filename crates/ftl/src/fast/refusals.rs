@@ -2,13 +2,13 @@
 
 use super::{LEAST_LOG_BLOCKS, most_log_blocks};
 use crate::Policies;
-use crate::refusals::{Refusal, Setup};
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Why a state cannot be saved or loaded.
 pub const NO_STATES: &str = "keeps its log blocks in an order that a device state does not hold";
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     if !setup.policies.is_hybrid() {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(crate) fn in_words(policies: &Policies<'_>) -> String {
 }
 
 /// The log has to fit beside the user space.
-fn check_log(setup: &Setup<'_>) -> Result<(), Refusal> {
+fn check_log(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let (log, free) = (setup.policies.mapping.integer("log_blocks"), setup.free_blocks());
     let most = most_log_blocks(setup.geometry, setup.user_pages, free);
     let least = LEAST_LOG_BLOCKS;

@@ -3,7 +3,7 @@
 use base::{Cause, Domain, Lpn, Slot, Unit};
 
 use super::{Kernel, Scan};
-use crate::victim::{UnitState, VictimPolicy, View};
+use crate::victim::{UnitState, VictimPolicy, VictimView};
 
 /// Why a collection exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Kernel {
     /// domain has units is overruled once, so that every policy makes progress.
     pub(crate) fn choose(&mut self, domain: Domain) -> Option<Unit> {
         let now = self.domains[domain.index()].clock;
-        let view = View { domain, valid: &self.units, erases: &self.erases, now };
+        let view = VictimView { domain, valid: &self.units, erases: &self.erases, now };
         let units = self.geometry.units_per_domain();
         let unit = if self.domains[domain.index()].fruitless < units {
             self.victim.choose(view)?

@@ -20,7 +20,7 @@ use base::{Domain, Geometry};
 use engine::FlatArray;
 
 use crate::pool::AnyPool;
-use crate::victim::{AnyVictim, Shape, UnitRecord, UnitState, chance_by_domain};
+use crate::victim::{AnyVictim, UnitRecord, UnitShape, UnitState, chance_by_domain};
 use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
@@ -28,10 +28,10 @@ pub(crate) use budget::{Budget, Needs, streams_of_copies, streams_of_victim};
 pub(crate) use gc::Job;
 pub use gc::Why;
 use place::PackedFrontier;
-pub(crate) use place::{Frontier, Place};
+pub(crate) use place::{Frontier, Placement};
 pub use saved::{Keeping, Kept, Saved};
 pub use spare::IDENTITY;
-pub(crate) use spare::{Kind, Spare, parity_home};
+pub(crate) use spare::{PageKind, Spare, parity_home};
 pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};
 
 pub(crate) use crate::stream::Stream;
@@ -232,6 +232,10 @@ impl Kernel {
     }
 }
 
-pub(crate) fn shape_of(geometry: &Geometry) -> Shape {
-    Shape { domains: geometry.domains(), units_per_domain: geometry.units_per_domain(), slots: geometry.unit_slots() }
+pub(crate) fn shape_of(geometry: &Geometry) -> UnitShape {
+    UnitShape {
+        domains: geometry.domains(),
+        units_per_domain: geometry.units_per_domain(),
+        slots: geometry.unit_slots(),
+    }
 }

@@ -33,7 +33,7 @@ impl PackedFrontier {
 
 /// Pages that moved from one unit to another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct MovedRun {
     pub(crate) pages: u32,
     /// Where the last of them was.
     pub(crate) last: Ppn,
@@ -48,7 +48,7 @@ const AHEAD: usize = PREFETCH_DISTANCE as usize;
 
 /// Where a page was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     pub(crate) at: Ppn,
     /// The unit, if the page filled it.
     pub(crate) filled: Option<Unit>,
@@ -157,7 +157,7 @@ impl Kernel {
 
     /// Places a page of the host, or of the map: logical time goes on with the host's.
     #[inline(always)] // Once per page of the host.
-    pub(crate) fn place_new(&mut self, domain: Domain, stream: Stream, lpn: Lpn, is_host: bool) -> Place {
+    pub(crate) fn place_new(&mut self, domain: Domain, stream: Stream, lpn: Lpn, is_host: bool) -> Placement {
         let state = &mut self.domains[domain.index()];
         state.clock += u64::from(is_host);
         state.valid += 1;
@@ -167,9 +167,9 @@ impl Kernel {
 
     /// Places a page at a frontier and points the map at it. Its old version was detached.
     #[inline(always)] // With a stream that is known, most of it is decided when it is compiled.
-    pub(crate) fn place(&mut self, domain: Domain, stream: Stream, lpn: Lpn) -> Place {
+    pub(crate) fn place(&mut self, domain: Domain, stream: Stream, lpn: Lpn) -> Placement {
         let (Frontier { unit, slot }, filled) = self.fill_slot(domain, stream, lpn);
-        Place { at: self.geometry.ppn(unit, slot), filled }
+        Placement { at: self.geometry.ppn(unit, slot), filled }
     }
 
     /// The same, by unit and slot. Returns the unit as well, if the page filled it.
@@ -186,7 +186,7 @@ impl Kernel {
 
     /// Moves valid pages of a unit in work, from a slot on and in order, to where the next pages of a stream go, as many as its active
     /// block takes. `None` if no valid page is left.
-    pub(crate) fn move_run(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Slot) -> Option<Run> {
+    pub(crate) fn move_run(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Slot) -> Option<MovedRun> {
         let first = self.geometry.ppn(unit, Slot::FIRST).index();
         let end = first + self.geometry.unit_slots() as usize;
         let mut at = (first + from.index()..end).find(|&at| self.reverse[at] != NONE)?;
@@ -212,7 +212,7 @@ impl Kernel {
         self.units[unit.index()].valid -= pages as u16;
         self.units[target.index()].valid += pages as u16;
         self.advance(domain, stream, target, Slot::new(slot.number() + pages - 1));
-        Some(Run { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32) })
+        Some(MovedRun { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32) })
     }
 
     /// The last page that was placed in a domain goes back to the unit that is collected.
@@ -228,9 +228,9 @@ impl Kernel {
     }
 
     /// Uses up a slot of a frontier for a page that holds nothing.
-    pub(crate) fn place_dummy(&mut self, domain: Domain, stream: Stream) -> Place {
+    pub(crate) fn place_dummy(&mut self, domain: Domain, stream: Stream) -> Placement {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);
-        Place { at: self.geometry.ppn(unit, slot), filled: self.advance(domain, stream, unit, slot) }
+        Placement { at: self.geometry.ppn(unit, slot), filled: self.advance(domain, stream, unit, slot) }
     }
 
     /// Moves a frontier past a slot. Returns the unit if it is filled.

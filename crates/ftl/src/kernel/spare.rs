@@ -14,7 +14,7 @@ pub const IDENTITY: u128 = (1 << 72) - 1;
 
 /// What a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PageKind {
     /// A host page or a copy of one.
     Data = 1,
     /// A copy that protects a lower page.
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 /// A spare area, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spare {
-    pub(crate) kind: Kind,
+    pub(crate) kind: PageKind,
     pub(crate) lpn: u32,
     pub(crate) write: u64,
     pub(crate) order: u64,
@@ -60,10 +60,10 @@ impl Spare {
     /// `None` for a page of no known kind.
     pub(crate) fn unpack(bits: u128) -> Option<Spare> {
         let kind = match (bits >> 112) & 15 {
-            1 => Kind::Data,
-            2 => Kind::Backup,
-            3 => Kind::Parity,
-            4 => Kind::Dummy,
+            1 => PageKind::Data,
+            2 => PageKind::Backup,
+            3 => PageKind::Parity,
+            4 => PageKind::Dummy,
             _ => return None,
         };
         Some(Spare {
@@ -108,7 +108,7 @@ impl Kernel {
         }
         self.numbers.order += 1;
         let (write, order) = (self.numbers.writes, self.numbers.order);
-        Spare { kind: Kind::Data, lpn: lpn.0, write, order, region: region(), stream: self.stream_byte(at) }.pack()
+        Spare { kind: PageKind::Data, lpn: lpn.0, write, order, region: region(), stream: self.stream_byte(at) }.pack()
     }
 
     /// The spare area of the page of the map that was placed last, whose data are new; 0 where pages have none.
@@ -119,7 +119,7 @@ impl Kernel {
 
     /// The spare area of a page that was placed last, but for its identity; 0 where pages have none.
     #[inline]
-    pub(crate) fn tag(&mut self, kind: Kind, region: impl FnOnce() -> u8, at: Ppn) -> u128 {
+    pub(crate) fn tag(&mut self, kind: PageKind, region: impl FnOnce() -> u8, at: Ppn) -> u128 {
         if !self.numbers.keeps {
             return 0;
         }
@@ -137,8 +137,8 @@ impl Kernel {
         self.numbers.order += 1;
         let unit = self.geometry.unit_of(first);
         let (kind, order) = match pages.len() {
-            1 => (Kind::Backup, self.numbers.order),
-            _ => (Kind::Parity, parity_home(first, self.erases[unit.index()])),
+            1 => (PageKind::Backup, self.numbers.order),
+            _ => (PageKind::Parity, parity_home(first, self.erases[unit.index()])),
         };
         Spare { kind, lpn: 0, write: 0, order, region: regions(), stream: self.stream_byte(first) }.pack()
     }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn what_is_packed_is_found_again() {
         let spare = Spare {
-            kind: Kind::Parity,
+            kind: PageKind::Parity,
             lpn: u32::MAX - 1,
             write: (1 << 40) - 2,
             order: (1 << 40) - 3,

@@ -9,26 +9,26 @@ use super::paired::Paired;
 use super::separation::Separation;
 use super::twin::Twin;
 use super::wear::WearLeveling;
-use super::{Agenda, Placing, Planned, Report, Restart};
+use super::{Agenda, Placing, Planned, Reported, Restart};
 use crate::allocation::Allocation;
 use crate::kernel::{Kernel, Needs};
 use crate::{Bytes, OutOfMemory, Policies};
 
 /// The mechanisms in force, as page mapping is compiled with them.
-pub(crate) trait Mechanisms: Planned + Placing + Agenda + Restart + Report {
+pub(crate) trait Mechanisms: Planned + Placing + Agenda + Restart + Reported {
     /// There is none.
     const IS_PLAIN: bool;
 
     /// What one mechanism alone does for page mapping.
-    fn parts(&self) -> Parts<'_>;
+    fn parts(&self) -> MechanismParts<'_>;
 
     /// The same, to be told.
-    fn parts_mut(&mut self) -> PartsMut<'_>;
+    fn parts_mut(&mut self) -> MechanismPartsMut<'_>;
 }
 
 /// What one mechanism alone does for page mapping, where it is in force. Whoever asks for it finds the mechanism itself.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct MechanismParts<'a> {
     /// The map in flash.
     pub(crate) map: Option<&'a Dftl>,
     /// The reads that pages took.
@@ -41,7 +41,7 @@ pub(crate) struct Parts<'a> {
 
 /// The same, to be told.
 #[derive(Default)]
-pub(crate) struct PartsMut<'a> {
+pub(crate) struct MechanismPartsMut<'a> {
     /// The map in flash.
     pub(crate) map: Option<&'a mut Dftl>,
     /// The reads that pages took.
@@ -74,13 +74,13 @@ impl Mechanisms for Plain {
     const IS_PLAIN: bool = true;
 
     #[inline(always)]
-    fn parts(&self) -> Parts<'_> {
-        Parts::default()
+    fn parts(&self) -> MechanismParts<'_> {
+        MechanismParts::default()
     }
 
     #[inline(always)]
-    fn parts_mut(&mut self) -> PartsMut<'_> {
-        PartsMut::default()
+    fn parts_mut(&mut self) -> MechanismPartsMut<'_> {
+        MechanismPartsMut::default()
     }
 }
 
@@ -120,8 +120,8 @@ impl Mechanisms for All {
     const IS_PLAIN: bool = false;
 
     #[inline(always)]
-    fn parts(&self) -> Parts<'_> {
-        Parts {
+    fn parts(&self) -> MechanismParts<'_> {
+        MechanismParts {
             map: self.dftl.as_deref(),
             reads: self.disturb.as_deref(),
             load: self.migration.as_deref(),
@@ -130,8 +130,8 @@ impl Mechanisms for All {
     }
 
     #[inline(always)]
-    fn parts_mut(&mut self) -> PartsMut<'_> {
-        PartsMut {
+    fn parts_mut(&mut self) -> MechanismPartsMut<'_> {
+        MechanismPartsMut {
             map: self.dftl.as_deref_mut(),
             reads: self.disturb.as_deref_mut(),
             load: self.migration.as_deref_mut(),

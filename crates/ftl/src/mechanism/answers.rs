@@ -2,12 +2,12 @@
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use crate::kernel::{Place, Stream};
-use crate::ops::{How, Source, Step};
+use crate::kernel::{Placement, Stream};
+use crate::ops::{DataSource, How, Step};
 
 /// Where a mechanism makes room from, when the agenda asks it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum RoomSource {
     /// Before the domain is short: a mechanism's own limit.
     Early,
     /// Units in a mechanism's hands that are empty, or will be.
@@ -36,7 +36,7 @@ pub(crate) enum Arrival {
 
 /// How a page came to its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum PageOrigin {
     /// The host wrote it.
     Host {
         /// Whether it had been written before.
@@ -47,7 +47,7 @@ pub(crate) enum Origin {
     /// It is a page of a map in flash, made anew.
     Map,
     /// A failed program or a power cut destroyed it, and it comes from there.
-    Anew(Source),
+    Anew(DataSource),
 }
 
 /// A page that was placed.
@@ -56,7 +56,7 @@ pub(crate) struct NewPage {
     pub(crate) domain: Domain,
     pub(crate) lpn: Lpn,
     pub(crate) at: Ppn,
-    pub(crate) origin: Origin,
+    pub(crate) origin: PageOrigin,
 }
 
 /// Something pending in a domain besides collections.
@@ -70,7 +70,7 @@ pub(crate) enum Pending {
 
 /// What a mechanism does on its own account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum OwnWork {
     /// A collection began or ended.
     Changed,
     /// Room has to be made before a unit's pages can move.
@@ -94,7 +94,7 @@ pub(crate) enum Picked {
 
 /// What comes after the last page that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum VictimEnd {
     /// This first.
     Act(Step),
     /// The job is out of the domain's hands: it is over, or waits in the mechanism's. The domain is at others' service.
@@ -119,7 +119,7 @@ pub(crate) enum Under {
 /// A page that a mechanism made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Combined {
-    pub(crate) place: Place,
+    pub(crate) place: Placement,
     pub(crate) product: Product,
 }
 

@@ -23,7 +23,7 @@ pub mod wear;
 
 pub(crate) use all::{All, Mechanisms, Plain};
 pub(crate) use answers::{
-    Arrival, Combined, Due, End, Keepers, NewPage, Origin, Pending, Picked, Product, Room, Under,
+    Arrival, Combined, Keepers, NewPage, OwnWork, PageOrigin, Pending, Picked, Product, RoomSource, Under, VictimEnd,
 };
-pub(crate) use plan::Plan;
-pub(crate) use traits::{Agenda, Placing, Planned, Report, Restart};
+pub(crate) use plan::SpacePlan;
+pub(crate) use traits::{Agenda, Placing, Planned, Reported, Restart};

@@ -7,7 +7,7 @@ use crate::kernel::{Budget, Kernel, Needs, Streams, Wordlines};
 use crate::{Bytes, Policies};
 
 /// How the space of a domain is shared among those who need of it, under the policies that were chosen.
-pub(crate) struct Plan {
+pub(crate) struct SpacePlan {
     free_blocks: u32,
     needs: Needs,
     has_map: bool,
@@ -17,8 +17,8 @@ pub(crate) struct Plan {
     next_lsb: Vec<u16>,
 }
 
-impl Plan {
-    pub(crate) fn new(policies: &Policies<'_>, geometry: &Geometry) -> Plan {
+impl SpacePlan {
+    pub(crate) fn new(policies: &Policies<'_>, geometry: &Geometry) -> SpacePlan {
         let mut needs = All::needs(policies, geometry).unwrap_or(Needs::NONE);
         let axes = needs.axes;
         let of_pairs = if policies.has_map() && needs.beside { dftl::RESERVE_BESIDE } else { 0 };
@@ -47,7 +47,7 @@ impl Plan {
             needs.for_refresh = of_victim + of_refresh + of_map + of_pairs;
             needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
         }
-        Plan {
+        SpacePlan {
             free_blocks: policies.free_blocks(),
             needs,
             has_map: policies.has_map(),

@@ -1,13 +1,15 @@
 //! What mechanisms are asked and told: five traits, by who asks. A mechanism writes the few methods that it needs.
 //!
 //! What one mechanism alone is asked, and another one will hardly ever answer, is no method here: page mapping finds that
-//! mechanism by its part ([`Parts`](super::Parts)).
+//! mechanism by its part ([`MechanismParts`](super::Parts)).
 
 use std::slice;
 
 use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 
-use super::answers::{Arrival, Combined, Due, Either, End, Keepers, NewPage, Pending, Picked, Room, Under};
+use super::answers::{
+    Arrival, Combined, Either, Keepers, NewPage, OwnWork, Pending, Picked, RoomSource, Under, VictimEnd,
+};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Job, Kept, Kernel, Needs, Saved, Stream, Why};
@@ -85,7 +87,7 @@ asked! {
         ) -> Option<Pending>;
 
         /// What begins or goes on in a domain on the mechanism's own account; `may_begin`: no collection waits elsewhere.
-        first take_up(&mut self, kernel: &mut Kernel, domain: Domain, may_begin: bool, group: &mut Group) -> Option<Due>;
+        first take_up(&mut self, kernel: &mut Kernel, domain: Domain, may_begin: bool, group: &mut Group) -> Option<OwnWork>;
 
         /// What comes before the next page of a victim.
         first before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Step>;
@@ -99,7 +101,7 @@ asked! {
         first how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> Option<How>;
 
         /// What comes after the last page that moves out of a unit in work, before its erase or before it is in use again.
-        first end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<End>;
+        first end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<VictimEnd>;
 
         /// What comes before a page is programmed at a place.
         first before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op>;
@@ -108,7 +110,7 @@ asked! {
         first under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, may_choose: bool) -> Option<Under>;
 
         /// Makes room for a stream. Returns whether something was begun that does.
-        any room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool;
+        any room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: RoomSource) -> bool;
 
         /// A unit that is due to be collected between two other collections, whatever the need for room.
         first due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)>;
@@ -158,7 +160,7 @@ asked! {
 
 asked! {
     /// What is asked for reports and for the whole-state check.
-    trait Report {
+    trait Reported {
         /// Adds what it did since preconditioning.
         all figures(&self, figures: &mut Figures);
 

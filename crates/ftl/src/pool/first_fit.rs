@@ -3,7 +3,7 @@
 use base::{Choice, Domain, Unit};
 
 use super::FreePool;
-use crate::victim::Shape;
+use crate::victim::UnitShape;
 
 /// See the module.
 #[derive(Clone)]
@@ -23,11 +23,11 @@ impl FirstFit {
         params: &[],
     };
 
-    pub(super) fn bytes(shape: Shape) -> u64 {
+    pub(super) fn bytes(shape: UnitShape) -> u64 {
         u64::from(shape.domains) * (u64::from(shape.units_per_domain.div_ceil(64)) * 8 + 4)
     }
 
-    pub(super) fn new(shape: Shape) -> FirstFit {
+    pub(super) fn new(shape: UnitShape) -> FirstFit {
         let words = shape.units_per_domain.div_ceil(64);
         FirstFit {
             units_per_domain: shape.units_per_domain,

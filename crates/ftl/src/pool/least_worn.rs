@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use base::{Choice, Domain, Unit};
 
 use super::FreePool;
-use crate::victim::Shape;
+use crate::victim::UnitShape;
 
 /// See the module.
 #[derive(Clone)]
@@ -22,12 +22,12 @@ impl LeastWorn {
         params: &[],
     };
 
-    pub(super) fn bytes(shape: Shape) -> u64 {
+    pub(super) fn bytes(shape: UnitShape) -> u64 {
         let heap = size_of::<BinaryHeap<Reverse<(u32, Unit)>>>() as u64;
         u64::from(shape.domains) * (heap + u64::from(shape.units_per_domain) * size_of::<(u32, Unit)>() as u64)
     }
 
-    pub(super) fn new(shape: Shape) -> LeastWorn {
+    pub(super) fn new(shape: UnitShape) -> LeastWorn {
         let empty = || BinaryHeap::with_capacity(shape.units_per_domain as usize);
         LeastWorn { units_per_domain: shape.units_per_domain, free: (0..shape.domains).map(|_| empty()).collect() }
     }

@@ -5,7 +5,7 @@ mod least_worn;
 
 use base::{Choice, Domain, Seam, Selection, Unit};
 
-use crate::victim::Shape;
+use crate::victim::UnitShape;
 pub use first_fit::FirstFit;
 pub use least_worn::LeastWorn;
 
@@ -41,7 +41,7 @@ impl AnyPool {
     ///
     /// # Panics
     /// If the selection is not from this registry.
-    pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
+    pub fn bytes(selection: &Selection, shape: UnitShape) -> u64 {
         match selection.name {
             name if name == FirstFit::CHOICE.name => FirstFit::bytes(shape),
             name if name == LeastWorn::CHOICE.name => LeastWorn::bytes(shape),
@@ -53,7 +53,7 @@ impl AnyPool {
     ///
     /// # Panics
     /// If the selection is not from this registry.
-    pub fn build(selection: &Selection, shape: Shape) -> AnyPool {
+    pub fn build(selection: &Selection, shape: UnitShape) -> AnyPool {
         match selection.name {
             name if name == FirstFit::CHOICE.name => AnyPool::FirstFit(FirstFit::new(shape)),
             name if name == LeastWorn::CHOICE.name => AnyPool::LeastWorn(LeastWorn::new(shape)),
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::sample::{FIRST, SECOND};
 
-    const SHAPE: Shape = Shape { domains: 2, units_per_domain: 70, slots: 4 };
+    const SHAPE: UnitShape = UnitShape { domains: 2, units_per_domain: 70, slots: 4 };
 
     #[test]
     fn first_fit_goes_round() {

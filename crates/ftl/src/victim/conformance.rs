@@ -3,10 +3,10 @@
 use base::{Domain, Unit};
 use engine::Chance;
 
-use super::{Shape, UnitRecord, UnitState, VictimPolicy, View};
+use super::{UnitRecord, UnitShape, UnitState, VictimPolicy, VictimView};
 
 /// The device that is imitated.
-pub const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
+pub const SHAPE: UnitShape = UnitShape { domains: 3, units_per_domain: 9, slots: 6 };
 
 /// Steps of a life.
 pub const STEPS: u64 = 3000;
@@ -78,7 +78,7 @@ impl Life {
     fn choice(&self, policy: &mut dyn VictimPolicy, domain: Domain, now: u64) -> Result<Option<Unit>, String> {
         let is_closed = |unit: Unit| self.units[unit.index()].state == UnitState::Closed;
         let closed = SHAPE.units_of_domain(domain).filter(|&unit| is_closed(unit)).count();
-        let choice = policy.choose(View { domain, valid: &self.units, erases: &self.erases, now });
+        let choice = policy.choose(VictimView { domain, valid: &self.units, erases: &self.erases, now });
         match choice {
             None if closed > 0 => {
                 Err(format!("nothing was chosen, with {closed} units closed: a choice is made whenever there is one"))

@@ -12,12 +12,12 @@ use engine::Chance;
 
 use super::buckets::Buckets;
 use super::ranks::Ranks;
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// See the module.
 #[derive(Clone)]
 pub struct CostBenefit {
-    by_valid: Rows,
+    by_valid: AgedUnits,
     /// By unit: since when its age counts.
     since: Vec<u64>,
     slots: u32,
@@ -25,7 +25,7 @@ pub struct CostBenefit {
 
 /// Closed units by valid count, the oldest first.
 #[derive(Clone)]
-enum Rows {
+enum AgedUnits {
     Changed(Buckets),
     Filled(Ranks),
 }
@@ -42,7 +42,7 @@ impl CostBenefit {
         )],
     };
 
-    pub(super) fn bytes(selection: &Selection, shape: Shape) -> u64 {
+    pub(super) fn bytes(selection: &Selection, shape: UnitShape) -> u64 {
         let rows = shape.slots + 1;
         let by_valid = match selection.word("age") == "changed" {
             true => Buckets::bytes(shape.domains, rows, shape.units()),
@@ -51,14 +51,14 @@ impl CostBenefit {
         by_valid + u64::from(shape.units()) * 8
     }
 
-    pub(super) fn build(selection: &Selection, shape: Shape, _random: Vec<Chance>) -> CostBenefit {
+    pub(super) fn build(selection: &Selection, shape: UnitShape, _random: Vec<Chance>) -> CostBenefit {
         let units = shape.domains * shape.units_per_domain;
         let rows = shape.slots + 1;
         CostBenefit {
             by_valid: if selection.word("age") == "changed" {
-                Rows::Changed(Buckets::new(shape.domains, rows, units))
+                AgedUnits::Changed(Buckets::new(shape.domains, rows, units))
             } else {
-                Rows::Filled(Ranks::new(shape.domains, rows, shape.units_per_domain))
+                AgedUnits::Filled(Ranks::new(shape.domains, rows, shape.units_per_domain))
             },
             since: vec![0; units as usize],
             slots: shape.slots,
@@ -67,12 +67,12 @@ impl CostBenefit {
 }
 
 impl VictimPolicy for CostBenefit {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         let mut best: Option<(Unit, u64, u32)> = None;
         for valid in 0..=self.slots {
             let first = match &self.by_valid {
-                Rows::Changed(rows) => rows.first(view.domain, valid),
-                Rows::Filled(rows) => rows.first(view.domain, valid),
+                AgedUnits::Changed(rows) => rows.first(view.domain, valid),
+                AgedUnits::Filled(rows) => rows.first(view.domain, valid),
             };
             let Some(unit) = first else { continue };
             if valid == 0 {
@@ -99,8 +99,8 @@ impl VictimPolicy for CostBenefit {
     fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         self.since[unit.index()] = now;
         match &mut self.by_valid {
-            Rows::Changed(rows) => rows.push(domain, valid, unit),
-            Rows::Filled(rows) => rows.push(domain, valid, unit),
+            AgedUnits::Changed(rows) => rows.push(domain, valid, unit),
+            AgedUnits::Filled(rows) => rows.push(domain, valid, unit),
         }
     }
 
@@ -108,28 +108,28 @@ impl VictimPolicy for CostBenefit {
         let since = &self.since;
         let is_younger = |other: Unit| since[other.index()] > since[unit.index()];
         match &mut self.by_valid {
-            Rows::Changed(rows) => rows.insert(domain, valid, unit, is_younger),
-            Rows::Filled(rows) => rows.insert(domain, valid, unit, is_younger),
+            AgedUnits::Changed(rows) => rows.insert(domain, valid, unit, is_younger),
+            AgedUnits::Filled(rows) => rows.insert(domain, valid, unit, is_younger),
         }
     }
 
     #[inline]
     fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         match &mut self.by_valid {
-            Rows::Changed(rows) => {
+            AgedUnits::Changed(rows) => {
                 self.since[unit.index()] = now;
                 rows.remove(domain, valid + 1, unit);
                 rows.push(domain, valid, unit);
             }
-            Rows::Filled(rows) => rows.move_to(domain, valid, unit),
+            AgedUnits::Filled(rows) => rows.move_to(domain, valid, unit),
         }
     }
 
     #[inline]
     fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
         match &mut self.by_valid {
-            Rows::Changed(rows) => rows.remove(domain, valid, unit),
-            Rows::Filled(rows) => rows.remove(domain, unit),
+            AgedUnits::Changed(rows) => rows.remove(domain, valid, unit),
+            AgedUnits::Filled(rows) => rows.remove(domain, unit),
         }
     }
 }

@@ -4,7 +4,7 @@ use base::{Choice, Domain, Selection, Unit};
 use engine::Chance;
 
 use super::buckets::Buckets;
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// See the module.
 #[derive(Clone)]
@@ -16,17 +16,17 @@ impl Fifo {
     pub(super) const CHOICE: Choice =
         Choice { name: "fifo", doc: "The unit filled first, whatever it holds (a circular log).", params: &[] };
 
-    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+    pub(super) fn bytes(_selection: &Selection, shape: UnitShape) -> u64 {
         Buckets::bytes(shape.domains, 1, shape.units())
     }
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Chance>) -> Fifo {
+    pub(super) fn build(_selection: &Selection, shape: UnitShape, _random: Vec<Chance>) -> Fifo {
         Fifo { in_order: Buckets::new(shape.domains, 1, shape.domains * shape.units_per_domain) }
     }
 }
 
 impl VictimPolicy for Fifo {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         self.in_order.first(view.domain, 0)
     }
 

@@ -8,7 +8,7 @@ use base::{Choice, Domain, Selection, Unit};
 use engine::Chance;
 
 use super::buckets::Buckets;
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// When a domain is gone through, lists reach at least so far above its least count.
 const MARGIN: u32 = 4;
@@ -25,7 +25,7 @@ pub struct Greedy {
     changed: Vec<u64>,
     /// Changes so far.
     changes: u64,
-    shape: Shape,
+    shape: UnitShape,
 }
 
 /// Which lists of a domain there are.
@@ -48,13 +48,13 @@ impl Greedy {
         params: &[],
     };
 
-    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+    pub(super) fn bytes(_selection: &Selection, shape: UnitShape) -> u64 {
         let (domains, units) = (u64::from(shape.domains), u64::from(shape.units()));
         let lists = Buckets::bytes(shape.domains, shape.slots + 1, shape.units());
         lists + domains * size_of::<OfDomain>() as u64 + units * size_of::<u64>() as u64
     }
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Chance>) -> Greedy {
+    pub(super) fn build(_selection: &Selection, shape: UnitShape, _random: Vec<Chance>) -> Greedy {
         Greedy {
             by_valid: Buckets::new(shape.domains, shape.slots + 1, shape.units()),
             domains: vec![OfDomain { lowest: 1, bound: 0, span: 0, closed: 0 }; shape.domains as usize],
@@ -108,7 +108,7 @@ impl Greedy {
 
     /// Gives lists to units again where all are empty; returns the one that is chosen.
     #[cold]
-    fn gather(&mut self, view: View<'_>) -> Option<(Unit, u32)> {
+    fn gather(&mut self, view: VictimView<'_>) -> Option<(Unit, u32)> {
         if self.domains[view.domain.index()].closed == 0 {
             return None;
         }
@@ -142,7 +142,7 @@ impl Greedy {
 }
 
 impl VictimPolicy for Greedy {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         let (unit, valid) = self.first(view.domain).or_else(|| self.gather(view))?;
         let OfDomain { bound, span, .. } = self.domains[view.domain.index()];
         if bound > valid + span + MARGIN {
@@ -183,7 +183,7 @@ mod tests {
     use super::super::{UnitRecord, UnitState};
     use super::*;
 
-    const SHAPE: Shape = Shape { domains: 2, units_per_domain: 90, slots: 40 };
+    const SHAPE: UnitShape = UnitShape { domains: 2, units_per_domain: 90, slots: 40 };
 
     /// Against its definition: units fill and lose pages at paces that change, so that the least count rises and falls.
     #[test]
@@ -219,7 +219,7 @@ mod tests {
                 }
                 let own = SHAPE.units_of_domain(domain).filter(|unit| units[unit.index()].state == UnitState::Closed);
                 let expected = own.min_by_key(|unit| (units[unit.index()].valid, since[unit.index()]));
-                let choice = policy.choose(View { domain, valid: &units, erases: &[0; 180], now: step });
+                let choice = policy.choose(VictimView { domain, valid: &units, erases: &[0; 180], now: step });
                 assert_eq!(choice, expected, "seed {seed}, step {step}");
                 if let Some(unit) = choice {
                     chosen[usize::from(units[unit.index()].valid)] += 1;

@@ -20,14 +20,14 @@ use engine::Chance;
 pub use cost_benefit::CostBenefit;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
-pub use own::{Maker, Own};
+pub use own::{Maker, OwnVictim};
 pub use random::Random;
 pub use rga::Rga;
 pub use stable_greedy::StableGreedy;
 
 /// What a policy sees when it chooses.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct VictimView<'a> {
     /// The domain to choose in.
     pub domain: Domain,
     /// Valid pages of every unit of the device, by unit.
@@ -69,7 +69,7 @@ pub enum UnitState {
 
 /// How many units the device has, and how they are divided into domains.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct UnitShape {
     /// Domains of the device.
     pub domains: u32,
     /// Units of a domain, which follow each other.
@@ -78,7 +78,7 @@ pub struct Shape {
     pub slots: u32,
 }
 
-impl Shape {
+impl UnitShape {
     /// The units of a domain.
     pub fn units_of_domain(self, domain: Domain) -> impl Iterator<Item = Unit> + Clone {
         (domain.number() * self.units_per_domain..(domain.number() + 1) * self.units_per_domain).map(Unit::new)
@@ -93,7 +93,7 @@ impl Shape {
 /// A victim policy.
 pub trait VictimPolicy {
     /// The unit to collect among the closed ones of `view.domain`; `None` if none is closed.
-    fn choose(&mut self, view: View<'_>) -> Option<Unit>;
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit>;
     /// A unit was filled; it may be chosen from now on.
     fn on_closed(&mut self, _domain: Domain, _unit: Unit, _valid: u32, _now: u64) {}
     /// A unit that was chosen, of which `valid` pages are left, is closed again as if it had never been chosen: its
@@ -114,7 +114,7 @@ macro_rules! victims {
         pub enum AnyVictim {
             $(#[doc = concat!("See [`", stringify!($variant), "`].")] $variant($variant),)+
             /// One of the user's own.
-            Own(Own),
+            Own(OwnVictim),
         }
 
         /// The registered choices, the default first.
@@ -125,10 +125,10 @@ macro_rules! victims {
             ///
             /// # Panics
             /// If the selection is not from this registry.
-            pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
+            pub fn bytes(selection: &Selection, shape: UnitShape) -> u64 {
                 let streams = u64::from(shape.domains) * size_of::<Chance>() as u64;
                 if selection.own.is_some() {
-                    return Own::bytes(shape);
+                    return OwnVictim::bytes(shape);
                 }
                 streams + match selection.name {
                     $(name if name == $variant::CHOICE.name => $variant::bytes(selection, shape),)+
@@ -140,9 +140,9 @@ macro_rules! victims {
             ///
             /// # Panics
             /// If the selection is not from this registry.
-            pub fn build(selection: &Selection, shape: Shape, random: Vec<Chance>) -> AnyVictim {
+            pub fn build(selection: &Selection, shape: UnitShape, random: Vec<Chance>) -> AnyVictim {
                 if let Some(own) = &selection.own {
-                    return AnyVictim::Own(Own::build(own, shape));
+                    return AnyVictim::Own(OwnVictim::build(own, shape));
                 }
                 match selection.name {
                     $(name if name == $variant::CHOICE.name => {
@@ -155,7 +155,7 @@ macro_rules! victims {
 
         impl VictimPolicy for AnyVictim {
             #[inline]
-            fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+            fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
                 match self { $(AnyVictim::$variant(policy) => policy.choose(view),)+ AnyVictim::Own(policy) => policy.choose(view) }
             }
             #[inline]
@@ -210,7 +210,7 @@ mod tests {
     use crate::sample::{FIRST, SECOND};
     use base::ParamValue;
 
-    const SHAPE: Shape = Shape { domains: 2, units_per_domain: 4, slots: 8 };
+    const SHAPE: UnitShape = UnitShape { domains: 2, units_per_domain: 4, slots: 8 };
 
     /// A domain whose units were closed in the order 0, 1, 2, 3 at times 10, 20, 30, 40, and then lost
     /// pages: (unit, valid pages left, time).
@@ -235,14 +235,14 @@ mod tests {
                 policy.on_invalidated(FIRST, unit, u32::from(units[unit.index()].valid), at);
             }
         }
-        let view = View { domain: FIRST, valid: &units, erases: &[0; 8], now };
+        let view = VictimView { domain: FIRST, valid: &units, erases: &[0; 8], now };
         let first = policy.choose(view).unwrap();
         // A unit that was taken is not offered again, and the other domain is not touched.
         policy.on_removed(FIRST, first, u32::from(units[first.index()].valid));
         for _ in 0..20 {
             assert_ne!(policy.choose(view), Some(first), "{name}");
         }
-        assert_eq!(policy.choose(View { domain: SECOND, ..view }), None, "{name}");
+        assert_eq!(policy.choose(VictimView { domain: SECOND, ..view }), None, "{name}");
         first.number()
     }
 
@@ -285,7 +285,7 @@ mod tests {
             let mut policy =
                 AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
             let units = [UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
-            let view = View { domain: FIRST, valid: &units, erases: &[0; 8], now: 0 };
+            let view = VictimView { domain: FIRST, valid: &units, erases: &[0; 8], now: 0 };
             assert_eq!(policy.choose(view), None, "{}", choice.name);
         }
     }

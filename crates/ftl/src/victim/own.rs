@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use base::{Domain, Unit};
 
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// Makes a policy for a device of that shape.
-pub type Maker = Box<dyn Fn(Shape) -> Box<dyn VictimPolicy> + Send + Sync>;
+pub type Maker = Box<dyn Fn(UnitShape) -> Box<dyn VictimPolicy> + Send + Sync>;
 
 /// See the module.
-pub struct Own(Box<dyn VictimPolicy>);
+pub struct OwnVictim(Box<dyn VictimPolicy>);
 
 /// A copy of an FTL goes on as the original would, and nobody knows how to copy what a user's policy remembers.
-impl Clone for Own {
-    fn clone(&self) -> Own {
+impl Clone for OwnVictim {
+    fn clone(&self) -> OwnVictim {
         panic!("an FTL with a victim policy of the user's own is not copied");
     }
 }
@@ -22,19 +22,19 @@ impl Clone for Own {
 /// Bytes of a unit, about: what is known of it, and its place among the closed ones.
 const BYTES_OF_UNIT: u64 = 256;
 
-impl Own {
-    pub(super) fn bytes(shape: Shape) -> u64 {
+impl OwnVictim {
+    pub(super) fn bytes(shape: UnitShape) -> u64 {
         u64::from(shape.units()) * BYTES_OF_UNIT
     }
 
-    pub(super) fn build(own: &base::Own, shape: Shape) -> Own {
+    pub(super) fn build(own: &base::Own, shape: UnitShape) -> OwnVictim {
         let maker: Arc<Maker> = own.loaded();
-        Own(maker(shape))
+        OwnVictim(maker(shape))
     }
 }
 
-impl VictimPolicy for Own {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+impl VictimPolicy for OwnVictim {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         self.0.choose(view)
     }
 

@@ -4,7 +4,7 @@ use base::{Choice, Domain, Selection, Unit};
 use engine::Chance;
 
 use super::rga::ClosedSets;
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// See the module.
 #[derive(Clone)]
@@ -18,17 +18,17 @@ impl Random {
     pub(super) const CHOICE: Choice =
         Choice { name: "random", doc: "Any closed unit, each equally likely.", params: &[] };
 
-    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+    pub(super) fn bytes(_selection: &Selection, shape: UnitShape) -> u64 {
         ClosedSets::bytes(shape)
     }
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, random: Vec<Chance>) -> Random {
+    pub(super) fn build(_selection: &Selection, shape: UnitShape, random: Vec<Chance>) -> Random {
         Random { closed: ClosedSets::new(shape), random }
     }
 }
 
 impl VictimPolicy for Random {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         self.closed.draw(view.domain, &mut self.random[view.domain.index()])
     }
 

@@ -4,7 +4,7 @@
 use base::{Choice, Domain, Param, ParamKind, Selection, Unit};
 use engine::Chance;
 
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// See the module.
 #[derive(Clone)]
@@ -26,17 +26,17 @@ impl Rga {
         }],
     };
 
-    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+    pub(super) fn bytes(_selection: &Selection, shape: UnitShape) -> u64 {
         ClosedSets::bytes(shape)
     }
 
-    pub(super) fn build(selection: &Selection, shape: Shape, random: Vec<Chance>) -> Rga {
+    pub(super) fn build(selection: &Selection, shape: UnitShape, random: Vec<Chance>) -> Rga {
         Rga { draws: selection.integer("d"), closed: ClosedSets::new(shape), random }
     }
 }
 
 impl VictimPolicy for Rga {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         let mut best = self.closed.draw(view.domain, &mut self.random[view.domain.index()])?;
         for _ in 1..self.draws {
             let unit = self.closed.draw(view.domain, &mut self.random[view.domain.index()])?;
@@ -69,11 +69,11 @@ pub(super) struct ClosedSets {
 }
 
 impl ClosedSets {
-    pub(super) fn bytes(shape: Shape) -> u64 {
+    pub(super) fn bytes(shape: UnitShape) -> u64 {
         (2 * u64::from(shape.units()) + u64::from(shape.domains)) * 4
     }
 
-    pub(super) fn new(shape: Shape) -> ClosedSets {
+    pub(super) fn new(shape: UnitShape) -> ClosedSets {
         let units = (shape.domains * shape.units_per_domain) as usize;
         ClosedSets {
             units_per_domain: shape.units_per_domain,

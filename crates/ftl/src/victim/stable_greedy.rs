@@ -14,7 +14,7 @@ use engine::Chance;
 
 use super::buckets::Buckets;
 use super::greedy::Greedy;
-use super::{Shape, VictimPolicy, View};
+use super::{UnitShape, VictimPolicy, VictimView};
 
 /// See the module.
 #[derive(Clone)]
@@ -44,12 +44,12 @@ impl StableGreedy {
         }],
     };
 
-    pub(super) fn bytes(selection: &Selection, shape: Shape) -> u64 {
+    pub(super) fn bytes(selection: &Selection, shape: UnitShape) -> u64 {
         let of_units = (size_of::<u64>() + size_of::<bool>()) as u64 * u64::from(shape.units());
         2 * Greedy::bytes(selection, shape) + Buckets::bytes(shape.domains, 1, shape.units()) + of_units
     }
 
-    pub(super) fn build(selection: &Selection, shape: Shape, _random: Vec<Chance>) -> StableGreedy {
+    pub(super) fn build(selection: &Selection, shape: UnitShape, _random: Vec<Chance>) -> StableGreedy {
         let units = shape.units() as usize;
         let pages = f64::from(shape.units_per_domain) * f64::from(shape.slots);
         StableGreedy {
@@ -97,7 +97,7 @@ impl StableGreedy {
 }
 
 impl VictimPolicy for StableGreedy {
-    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+    fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
         while let Some(unit) = self.young.first(view.domain, 0).filter(|&unit| self.has_settled(unit, view.now)) {
             self.grow_up(view.domain, unit, view.valid[unit.index()].valid.into(), view.now);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Cell, Domain, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
 use engine::Chance;
-use ftl::{ANYWHERE, Capabilities, Ftl, Group, Holds, How, Op, Phase, Placed, Step};
+use ftl::{ANYWHERE, AheadPhase, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
 
 /// An FTL and, beside it, what an array and a host know.
 pub struct Bench {
@@ -94,7 +94,7 @@ impl Bench {
         self.versions += 1;
         let placed = self.ftl.write(domain, Lpn(lpn));
         assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
-        assert_eq!(placed.holds, Holds::Data(Lpn(lpn)));
+        assert_eq!(placed.holds, PagePayload::Data(Lpn(lpn)));
         assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(placed.at)), domain);
         self.program(placed, (lpn, self.versions));
         self.newest.insert(lpn, self.versions);
@@ -135,7 +135,7 @@ impl Bench {
             return;
         }
         let placed = self.place(domain, step, &[from]);
-        assert_eq!(placed.holds, Holds::Data(Lpn(content.0)));
+        assert_eq!(placed.holds, PagePayload::Data(Lpn(content.0)));
         match step.op {
             Op::Move(How::Copyback) => self.copy_back(from, placed.at),
             _ => self.note_read(from),
@@ -240,11 +240,11 @@ impl Bench {
     pub fn combine(&mut self, domain: Domain, step: Step, group: &Group) {
         let placed = self.place(domain, step, group.pages());
         match placed.holds {
-            Holds::Parity => {
+            PagePayload::Parity => {
                 self.program(placed, (u32::MAX, 0));
                 assert!(self.lsb_only.contains(&self.ftl.geometry().unit_of(placed.at)));
             }
-            Holds::Map(lpn) => {
+            PagePayload::Map(lpn) => {
                 assert!(lpn.0 >= self.ftl.user_pages());
                 if let [old] = group.pages() {
                     assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
@@ -277,7 +277,7 @@ impl Bench {
                     self.deferred += u32::from(ahead.copy_next(&mut self.ftl, domain))
                 }
                 1 if ahead.rests(&self.ftl, domain).is_some() => {
-                    let has_emptied = ahead.rests(&self.ftl, domain) == Some(Phase::Erase);
+                    let has_emptied = ahead.rests(&self.ftl, domain) == Some(AheadPhase::Erase);
                     assert_eq!(ahead.erase_next(&mut self.ftl, domain), has_emptied);
                 }
                 _ => {}
@@ -309,7 +309,7 @@ impl Bench {
 
     pub fn fill(&mut self, domain: Domain, step: Step) {
         let placed = self.place(domain, step, &[]);
-        assert_eq!(placed.holds, Holds::Nothing);
+        assert_eq!(placed.holds, PagePayload::Nothing);
         self.program(placed, (u32::MAX, 0));
     }
 

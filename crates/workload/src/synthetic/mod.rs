@@ -14,7 +14,7 @@ mod zipf;
 use base::{Choice, Selection};
 use engine::Chance;
 
-pub(crate) use source::{Batches, Source, SourceParameters};
+pub(crate) use source::{Batches, PatternSource, SourceParameters};
 
 /// Every generator.
 pub static GENERATORS: &[Choice] =
@@ -32,14 +32,14 @@ pub(crate) trait Pattern: Send {
 /// If no generator has that name: the config reader takes names from [`GENERATORS`] only.
 pub(crate) fn source(selection: &Selection, slots: u64, parameters: SourceParameters) -> Box<dyn Batches> {
     match selection.name {
-        "uniform" => Box::new(Source::new(uniform::Uniform::new(slots), parameters)),
-        "sequential" => Box::new(Source::new(sequential::Sequential::new(slots), parameters)),
-        "zipf" => Box::new(Source::new(zipf::Zipf::new(slots, selection.number("z")), parameters)),
-        "hot-cold" => Box::new(Source::new(
+        "uniform" => Box::new(PatternSource::new(uniform::Uniform::new(slots), parameters)),
+        "sequential" => Box::new(PatternSource::new(sequential::Sequential::new(slots), parameters)),
+        "zipf" => Box::new(PatternSource::new(zipf::Zipf::new(slots, selection.number("z")), parameters)),
+        "hot-cold" => Box::new(PatternSource::new(
             hot_cold::HotCold::new(slots, selection.number("data"), selection.number("writes")),
             parameters,
         )),
-        "mixed" => Box::new(Source::new(
+        "mixed" => Box::new(PatternSource::new(
             mixed::Mixed::new(slots, selection.number("sequential"), selection.number("run")),
             parameters,
         )),

@@ -26,33 +26,33 @@ pub(crate) trait Batches: Send {
 
 /// A pattern with kinds and times. Each has random numbers of its own, so that a changed read fraction or
 /// interval moves no address.
-pub(crate) struct Source<P> {
+pub(crate) struct PatternSource<P> {
     pattern: P,
     parameters: SourceParameters,
     /// A draw of 53 bits below this is a read.
     reads: u64,
-    clock: Clock,
+    clock: SendTimes,
     addresses: Chance,
     kinds: Chance,
 }
 
 /// When requests are sent.
-struct Clock {
+struct SendTimes {
     at: u64,
     until_idle: u64,
     stream: Chance,
 }
 
-impl<P: Pattern> Source<P> {
-    pub fn new(pattern: P, parameters: SourceParameters) -> Source<P> {
+impl<P: Pattern> PatternSource<P> {
+    pub fn new(pattern: P, parameters: SourceParameters) -> PatternSource<P> {
         let stream = |name| Chance::new(parameters.seed, name);
-        let clock = Clock { at: 0, until_idle: parameters.idle_every, stream: stream("workload.gaps") };
+        let clock = SendTimes { at: 0, until_idle: parameters.idle_every, stream: stream("workload.gaps") };
         let (addresses, kinds) = (stream("workload.addresses"), stream("workload.kinds"));
-        Source { pattern, reads: threshold(parameters.read_fraction), clock, addresses, kinds, parameters }
+        PatternSource { pattern, reads: threshold(parameters.read_fraction), clock, addresses, kinds, parameters }
     }
 }
 
-impl Clock {
+impl SendTimes {
     /// All requests are sent at one time.
     fn stands_still(parameters: &SourceParameters) -> bool {
         parameters.interval_ns == 0 && parameters.idle_every == 0
@@ -80,12 +80,12 @@ impl Clock {
     }
 }
 
-impl<P: Pattern> Batches for Source<P> {
+impl<P: Pattern> Batches for PatternSource<P> {
     fn fill(&mut self, out: &mut Vec<Request>, n: usize) {
-        let Source { pattern, parameters, reads, clock, .. } = self;
+        let PatternSource { pattern, parameters, reads, clock, .. } = self;
         // Sequences that are drawn from in a loop stay in registers.
         let (mut addresses, mut kinds) = (self.addresses.clone(), self.kinds.clone());
-        let (size, reads, stands_still) = (parameters.request_size, *reads, Clock::stands_still(parameters));
+        let (size, reads, stands_still) = (parameters.request_size, *reads, SendTimes::stands_still(parameters));
         out.extend((0..n).map(|_| {
             let at = Instant(if stands_still { clock.at } else { clock.next(parameters) });
             let offset = pattern.next(&mut addresses) * size;

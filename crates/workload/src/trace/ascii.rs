@@ -14,7 +14,7 @@
 
 use base::RequestKind;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::{MICROSECOND, MILLISECOND, Words, device, hexadecimal, integer, scaled, time};
 use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
 
@@ -93,7 +93,7 @@ fn shaped(line: &[u8]) -> bool {
 }
 
 /// Which reading of the shape the sample asks for.
-fn reading(sample: &Sample) -> Option<&'static str> {
+fn reading(sample: &FirstLines) -> Option<&'static str> {
     let lines: Vec<&[u8]> = sample.lines.iter().copied().filter(|line| shaped(line)).collect();
     let first = lines.first()?;
     if lines.iter().any(|line| Words::new(line).next().is_some_and(|time| time.contains(&b'.'))) {

@@ -11,7 +11,7 @@
 
 use base::RequestKind;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::{SECOND, Words, device, integer, scaled, time};
 use super::parser::{Bad, Format, LineParser, Sink, WINDOW_LARGE};
 
@@ -22,8 +22,8 @@ pub(super) const FORMAT: Format = Format {
                `time cpu sequence pid action rwbs sector + nsectors [command]`",
     window: WINDOW_LARGE,
     header: false,
-    detect: |sample| sample.percent(|line| Event::parse(line).is_ok_and(|event| event.is_some())),
-    parser: |sample: &Sample| Box::new(Blkparse::new(sample)),
+    detect: |sample| sample.percent(|line| TraceEvent::parse(line).is_ok_and(|event| event.is_some())),
+    parser: |sample: &FirstLines| Box::new(Blkparse::new(sample)),
 };
 
 /// Times on either side of this are of different clocks.
@@ -35,7 +35,7 @@ struct Blkparse {
 }
 
 /// The columns that every event has.
-struct Event<'a> {
+struct TraceEvent<'a> {
     device: u32,
     time: u64,
     action: &'a [u8],
@@ -58,9 +58,9 @@ const SUMMARY: [&[u8]; 12] = [
     b"Input",
 ];
 
-impl<'a> Event<'a> {
+impl<'a> TraceEvent<'a> {
     /// The event of a line; `None` for a line of the summary.
-    fn parse(line: &'a [u8]) -> Result<Option<Event<'a>>, Bad> {
+    fn parse(line: &'a [u8]) -> Result<Option<TraceEvent<'a>>, Bad> {
         let mut words = Words::new(line);
         let first = words.column()?;
         if !first[0].is_ascii_digit() {
@@ -75,13 +75,13 @@ impl<'a> Event<'a> {
             let number = major.checked_mul(1 << 20).and_then(|major| major.checked_add(minor));
             let device = number.ok_or(Bad("device is not a pair of major and minor numbers"))?;
             integer(words.column()?).ok_or(Bad("pid is not a number"))?;
-            Event { device, time: at, action: words.column()?, rest: words }
+            TraceEvent { device, time: at, action: words.column()?, rest: words }
         } else if first.contains(&b'.') {
             let at = time(first, SECOND)?;
             words.column()?;
             words.column()?;
             integer(words.column()?).ok_or(Bad("pid is not a number"))?;
-            Event { device: 0, time: at, action: words.column()?, rest: words }
+            TraceEvent { device: 0, time: at, action: words.column()?, rest: words }
         } else {
             return Err(Bad("line begins neither with a device nor with a time"));
         };
@@ -93,8 +93,8 @@ impl<'a> Event<'a> {
 }
 
 impl Blkparse {
-    fn new(sample: &Sample) -> Blkparse {
-        let events = || sample.lines.iter().filter_map(|line| Event::parse(line).ok().flatten());
+    fn new(sample: &FirstLines) -> Blkparse {
+        let events = || sample.lines.iter().filter_map(|line| TraceEvent::parse(line).ok().flatten());
         let has = |action: u8| events().any(|event| event.action == [action]);
         let action = [b'D', b'Q', b'C'].into_iter().find(|&action| has(action)).unwrap_or(b'D');
         let mut times: Vec<u64> = events().map(|event| event.time).collect();
@@ -134,7 +134,7 @@ impl Rwbs {
 
 impl LineParser for Blkparse {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), Bad> {
-        let Some(mut event) = Event::parse(line)?.filter(|event| event.action == [self.action]) else {
+        let Some(mut event) = TraceEvent::parse(line)?.filter(|event| event.action == [self.action]) else {
             sink.other();
             return Ok(());
         };

@@ -5,7 +5,7 @@
 
 use base::RequestKind;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::{MICROSECOND, MILLISECOND, SECOND, device, integer, time, trim};
 use super::parser::{Bad, BlockParser, Format, LineParser, Sink, WINDOW_LARGE};
 
@@ -48,7 +48,7 @@ struct Columns {
 }
 
 /// A parser of the columns that `text` names, for a file that begins with `sample`.
-pub(super) fn parser(text: &str, sample: &Sample<'_>) -> Result<Box<dyn BlockParser>, String> {
+pub(super) fn parser(text: &str, sample: &FirstLines<'_>) -> Result<Box<dyn BlockParser>, String> {
     let first = sample.lines.first().copied().unwrap_or_default();
     let letter = [b',', b';', b'\t'].into_iter().find(|letter| first.contains(letter));
     let between = letter.map_or(Between::Blanks, Between::Letter);

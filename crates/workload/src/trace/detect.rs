@@ -4,7 +4,7 @@ use super::parser::Format;
 use super::{FORMATS, fields};
 
 /// The first lines of a file.
-pub(crate) struct Sample<'a> {
+pub(crate) struct FirstLines<'a> {
     /// All of it, for formats that are no text.
     pub bytes: &'a [u8],
     /// Whole lines without line ends, blanks at either end, blank lines and comments.
@@ -14,9 +14,9 @@ pub(crate) struct Sample<'a> {
 /// Lines that are looked at.
 const LINES: usize = 4096;
 
-impl<'a> Sample<'a> {
+impl<'a> FirstLines<'a> {
     /// The lines of the beginning of a file; the last, cut one is left out unless it is the file's end.
-    pub fn new(text: &'a [u8], whole: bool) -> Sample<'a> {
+    pub fn new(text: &'a [u8], whole: bool) -> FirstLines<'a> {
         let end = if whole { text.len() } else { memchr::memrchr(b'\n', text).unwrap_or(0) };
         let lines = text[..end]
             .split(|&byte| byte == b'\n')
@@ -24,7 +24,7 @@ impl<'a> Sample<'a> {
             .filter(|line| !line.is_empty() && line[0] != b'#')
             .take(LINES)
             .collect();
-        Sample { bytes: text, lines }
+        FirstLines { bytes: text, lines }
     }
 
     /// Percent of the lines that `accepts` says yes to; at least 1 if there is any.

@@ -4,7 +4,7 @@
 
 use base::RequestKind;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::{Commas, MICROSECOND, device, hexadecimal, time, trim};
 use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
 
@@ -15,12 +15,12 @@ pub(super) const FORMAT: Format = Format {
     window: WINDOW_SMALL,
     header: false,
     detect,
-    parser: |sample: &Sample| Box::new(Etw::new(sample)),
+    parser: |sample: &FirstLines| Box::new(Etw::new(sample)),
 };
 
 /// Where a kind of row has its columns.
 #[derive(Clone, Copy)]
-struct Columns {
+struct EtwColumns {
     offset: usize,
     size: usize,
     disk: usize,
@@ -28,11 +28,11 @@ struct Columns {
 
 /// The columns of a row that moves data.
 struct Etw {
-    data: Columns,
+    data: EtwColumns,
     flush_disk: usize,
 }
 
-fn detect(sample: &Sample) -> u32 {
+fn detect(sample: &FirstLines) -> u32 {
     let known = |line: &[u8]| {
         let name = Commas::new(line).next().unwrap_or_default();
         name == b"DiskRead" || name == b"DiskWrite" || name == b"BeginHeader"
@@ -41,12 +41,12 @@ fn detect(sample: &Sample) -> u32 {
 }
 
 impl Etw {
-    fn new(sample: &Sample) -> Etw {
+    fn new(sample: &FirstLines) -> Etw {
         let position = |row: &[u8], name: &[u8]| {
             let header = sample.lines.iter().find(|line| is_header(line) && Commas::new(line).next() == Some(row))?;
             Commas::new(header).position(|column| column == name)
         };
-        let data = Columns {
+        let data = EtwColumns {
             offset: position(b"DiskRead", b"ByteOffset").unwrap_or(5),
             size: position(b"DiskRead", b"IOSize").unwrap_or(6),
             disk: position(b"DiskRead", b"DiskNum").unwrap_or(8),
@@ -88,7 +88,7 @@ impl LineParser for Etw {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), Bad> {
         let line = trim(line);
-        let Columns { offset, size, disk } = self.data;
+        let EtwColumns { offset, size, disk } = self.data;
         let [name, at, offset, size, disk, flushed] = columns(line, [0, TIME, offset, size, disk, self.flush_disk]);
         let kind = match name.unwrap_or_default() {
             b"DiskRead" => RequestKind::Read,

@@ -7,7 +7,7 @@
 
 use base::RequestKind;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::{MICROSECOND, Words, integer, time};
 use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
 
@@ -19,7 +19,7 @@ pub(super) const FORMAT: Format = Format {
     window: WINDOW_SMALL,
     header: false,
     detect: |sample| if version(sample.lines.first().copied()).is_some() { 100 } else { 0 },
-    parser: |sample: &Sample| {
+    parser: |sample: &FirstLines| {
         let version = version(sample.lines.first().copied()).unwrap_or(3);
         Box::new(Iolog { version, clock_ns: 0, files: Vec::new() })
     },

@@ -6,7 +6,7 @@
 
 use base::RequestKind;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::{Commas, device, integer};
 use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
 
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     window: WINDOW_SMALL,
     header: true,
     detect: |sample| sample.percent(|line| Msr.line(line, &mut Sink::new(None)).is_ok()),
-    parser: |_: &Sample| Box::new(Msr),
+    parser: |_: &FirstLines| Box::new(Msr),
 };
 
 struct Msr;

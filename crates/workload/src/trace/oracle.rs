@@ -6,7 +6,7 @@
 use base::RequestKind;
 
 use super::columns;
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::fields::SECOND;
 use super::parser::{Bad, BlockParser, Format, Sink, WINDOW_SMALL};
 
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     window: WINDOW_SMALL,
     header: false,
     detect,
-    parser: |_| Box::new(Oracle { kind: RequestKind::Read, unit: 512 }),
+    parser: |_| Box::new(OracleTrace { kind: RequestKind::Read, unit: 512 }),
 };
 
 /// Bytes of a record.
@@ -26,7 +26,7 @@ const RECORD: usize = 24;
 const NEXT_LIMIT: i64 = 1 << 48;
 
 /// How its fields are taken.
-struct Oracle {
+struct OracleTrace {
     kind: RequestKind,
     /// Bytes of address that an object's number counts.
     unit: u64,
@@ -34,7 +34,7 @@ struct Oracle {
 
 /// A parser that takes the fields as the user says.
 pub(super) fn parser(text: &str) -> Result<Box<dyn BlockParser>, String> {
-    let mut oracle = Oracle { kind: RequestKind::Read, unit: 512 };
+    let mut oracle = OracleTrace { kind: RequestKind::Read, unit: 512 };
     for word in text.split(',').map(str::trim) {
         match word.split_once('=') {
             Some(("op", "R")) => oracle.kind = RequestKind::Read,
@@ -53,7 +53,7 @@ pub(super) fn parser(text: &str) -> Result<Box<dyn BlockParser>, String> {
 }
 
 /// Records in which times do not run backwards, and the next request is behind this one.
-fn detect(sample: &Sample<'_>) -> u32 {
+fn detect(sample: &FirstLines<'_>) -> u32 {
     let mut latest = 0;
     let sound = |(index, record): (usize, &[u8])| {
         let (time, _, size, next) = fields(record);
@@ -80,7 +80,7 @@ fn fields(record: &[u8]) -> (u32, u64, u32, i64) {
     (at(0, 4) as u32, at(4, 12), at(12, 16) as u32, at(16, 24) as i64)
 }
 
-impl BlockParser for Oracle {
+impl BlockParser for OracleTrace {
     fn lines(&mut self, text: &[u8], full: usize, sink: &mut Sink) -> (usize, Option<Bad>) {
         let mut at = 0;
         while at < text.len() && sink.records.len() < full {
@@ -99,7 +99,7 @@ impl BlockParser for Oracle {
     }
 }
 
-impl Oracle {
+impl OracleTrace {
     fn record(&self, record: &[u8], sink: &mut Sink) -> Result<(), Bad> {
         if record.len() < RECORD {
             return Err(Bad("the last record is cut short"));

@@ -13,7 +13,7 @@ const KINDS: [RequestKind; 4] = [RequestKind::Read, RequestKind::Write, RequestK
 
 /// A request as it is kept: numbers take as many bytes as they have digits, and times and lines are those since the request before.
 #[derive(Serialize, Deserialize)]
-struct Row {
+struct PackedRow {
     time: i64,
     offset: u64,
     size: u64,
@@ -31,8 +31,8 @@ struct Before {
 }
 
 impl Before {
-    fn pack(&mut self, record: &Record) -> Row {
-        let row = Row {
+    fn pack(&mut self, record: &Record) -> PackedRow {
+        let row = PackedRow {
             time: record.time_ns.wrapping_sub(self.time_ns).cast_signed(),
             offset: record.offset,
             size: record.size,
@@ -45,7 +45,7 @@ impl Before {
         row
     }
 
-    fn unpack(&mut self, row: &Row) -> Record {
+    fn unpack(&mut self, row: &PackedRow) -> Record {
         self.time_ns = self.time_ns.wrapping_add_signed(row.time);
         self.line = self.line.wrapping_add_signed(row.line);
         Record {
@@ -78,7 +78,7 @@ impl Packed {
     pub(super) fn unpacked(self) -> Vec<Record> {
         let requests = self.requests as usize;
         let mut records = Vec::with_capacity(requests);
-        Reader::new(self).fill(&mut records, requests);
+        PackedReader::new(self).fill(&mut records, requests);
         records
     }
 
@@ -104,7 +104,7 @@ impl Packed {
 }
 
 /// Requests that were packed, and how far they were given out.
-pub(super) struct Reader {
+pub(super) struct PackedReader {
     packed: Packed,
     chunk: usize,
     at: usize,
@@ -112,15 +112,15 @@ pub(super) struct Reader {
     before: Before,
 }
 
-impl Reader {
+impl PackedReader {
     /// All of them, from the first one on.
-    pub(super) fn new(packed: Packed) -> Reader {
-        Reader { packed, chunk: 0, at: 0, given: 0, before: Before::default() }
+    pub(super) fn new(packed: Packed) -> PackedReader {
+        PackedReader { packed, chunk: 0, at: 0, given: 0, before: Before::default() }
     }
 
     /// Begins again.
-    pub(super) fn rewind(self) -> Reader {
-        Reader::new(self.packed)
+    pub(super) fn rewind(self) -> PackedReader {
+        PackedReader::new(self.packed)
     }
 
     /// How much was given out, 0..1.
@@ -175,7 +175,7 @@ mod tests {
         let mut packed = Packed::default();
         assert!(packed.extend(&all[..1], usize::MAX) && packed.extend(&all[1..], usize::MAX));
         assert!(packed.chunks.len() > 2);
-        let mut reader = Reader::new(packed);
+        let mut reader = PackedReader::new(packed);
         for most in [1, 7, 4096, usize::MAX] {
             let mut out = Vec::new();
             loop {

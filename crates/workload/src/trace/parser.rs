@@ -3,7 +3,7 @@
 use base::RequestKind;
 use serde::Serialize;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 
 /// One request as the trace has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,9 +187,9 @@ pub struct Format {
     /// The first line may be a row of column names.
     pub(crate) header: bool,
     /// Percent of the sample's lines that this format explains; 0: not this format.
-    pub(crate) detect: fn(&Sample) -> u32,
+    pub(crate) detect: fn(&FirstLines) -> u32,
     /// A parser for a file that begins with this sample.
-    pub(crate) parser: fn(&Sample) -> Box<dyn BlockParser>,
+    pub(crate) parser: fn(&FirstLines) -> Box<dyn BlockParser>,
 }
 
 impl std::fmt::Debug for Format {

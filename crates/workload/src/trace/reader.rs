@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use files::Interrupt;
 
-use super::detect::Sample;
+use super::detect::FirstLines;
 use super::parser::{BlockParser, Counts, Format, Record, Sink, WINDOW_LARGE};
-use super::source::{Compression, Source};
+use super::source::{Compression, TraceFile};
 use super::window::Window;
 use super::{FORMATS, columns, format_names, oracle};
 use crate::error::TraceError;
@@ -49,7 +49,7 @@ pub struct Trace {
     path: PathBuf,
     options: TraceOptions,
     format: &'static Format,
-    source: Source,
+    source: TraceFile,
     buffer: Vec<u8>,
     /// Unread bytes of the buffer.
     start: usize,
@@ -87,7 +87,7 @@ impl Trace {
     /// When the file cannot be read, is empty, a directory, or in no known format.
     pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Trace, TraceError> {
         let path = path.as_ref();
-        let mut source = Source::open(path, &options.interrupt)?;
+        let mut source = TraceFile::open(path, &options.interrupt)?;
         let mut buffer = vec![0; BUFFER];
         let end =
             source.read_full(&mut buffer[..SAMPLE]).map_err(|error| decode_error(path, source.compression, error))?;
@@ -96,11 +96,11 @@ impl Trace {
             return Err(TraceError::Empty { path: path.display().to_string() });
         }
         let mut start = 0;
-        let mut sample = Sample::new(&buffer[..end], drained);
+        let mut sample = FirstLines::new(&buffer[..end], drained);
         let is_oracle = (oracle::FORMAT.detect)(&sample) > 0;
         if !is_oracle && buffer.starts_with(BYTE_ORDER_MARK) {
             start = BYTE_ORDER_MARK.len();
-            sample = Sample::new(&buffer[start..end], drained);
+            sample = FirstLines::new(&buffer[start..end], drained);
         }
         if start == end {
             return Err(TraceError::Empty { path: path.display().to_string() });

@@ -1,7 +1,7 @@
 //! A trace that is replayed in rounds. What fits in some memory is read from its file once: at some 100 ns a
 //! request and more, decompressing and parsing would take a third to a half of the time of a run that goes round often.
 
-use super::packed::{Packed, Reader};
+use super::packed::{Packed, PackedReader};
 use super::parser::{Counts, Record};
 use super::reader::Trace;
 use crate::error::TraceError;
@@ -16,18 +16,18 @@ const UNPACKED_MAX: u64 = 1 << 20;
 /// A trace, round after round.
 pub(crate) struct Rounds {
     trace: Trace,
-    kept: Kept,
+    kept: KeptRounds,
     /// Bytes that may be kept.
     most: usize,
 }
 
-enum Kept {
+enum KeptRounds {
     /// Nothing: the trace is too long, cannot be read twice, or goes round only once.
     None,
     /// The first round so far, which has all been given out as well.
     First(Packed),
     /// A whole round, packed.
-    Packed(Reader),
+    Packed(PackedReader),
     /// A whole round, and how much of this one was given out.
     Unpacked(Vec<Record>, usize),
 }
@@ -40,7 +40,7 @@ impl Rounds {
 
     /// A trace at its beginning; `again`: whether more than one round may follow.
     pub fn new(trace: Trace, again: bool) -> Rounds {
-        let kept = if again && trace.can_rewind() { Kept::First(Packed::default()) } else { Kept::None };
+        let kept = if again && trace.can_rewind() { KeptRounds::First(Packed::default()) } else { KeptRounds::None };
         Rounds { trace, kept, most: KEPT_MAX }
     }
 
@@ -50,24 +50,24 @@ impl Rounds {
     /// Those of [`Trace::fill`].
     pub fn fill(&mut self, out: &mut Vec<Record>, max: usize) -> Result<(), TraceError> {
         match &mut self.kept {
-            Kept::Packed(reader) => {
+            KeptRounds::Packed(reader) => {
                 reader.fill(out, max);
                 return Ok(());
             }
-            Kept::Unpacked(records, next) => {
+            KeptRounds::Unpacked(records, next) => {
                 let end = records.len().min(*next + max);
                 out.extend_from_slice(&records[*next..end]);
                 *next = end;
                 return Ok(());
             }
-            Kept::First(_) | Kept::None => {}
+            KeptRounds::First(_) | KeptRounds::None => {}
         }
         let before = out.len();
         self.trace.fill(out, max)?;
-        if let Kept::First(packed) = &mut self.kept
+        if let KeptRounds::First(packed) = &mut self.kept
             && !packed.extend(&out[before..], self.most)
         {
-            self.kept = Kept::None;
+            self.kept = KeptRounds::None;
         }
         Ok(())
     }
@@ -77,14 +77,14 @@ impl Rounds {
     /// # Errors
     /// When the file has to be opened again and cannot be.
     pub fn rewind(&mut self) -> Result<(), TraceError> {
-        match std::mem::replace(&mut self.kept, Kept::None) {
-            Kept::First(packed) if packed.requests() <= UNPACKED_MAX => {
-                self.kept = Kept::Unpacked(packed.unpacked(), 0)
+        match std::mem::replace(&mut self.kept, KeptRounds::None) {
+            KeptRounds::First(packed) if packed.requests() <= UNPACKED_MAX => {
+                self.kept = KeptRounds::Unpacked(packed.unpacked(), 0)
             }
-            Kept::First(packed) => self.kept = Kept::Packed(Reader::new(packed)),
-            Kept::Packed(reader) => self.kept = Kept::Packed(reader.rewind()),
-            Kept::Unpacked(records, _) => self.kept = Kept::Unpacked(records, 0),
-            Kept::None => self.trace.rewind()?,
+            KeptRounds::First(packed) => self.kept = KeptRounds::Packed(PackedReader::new(packed)),
+            KeptRounds::Packed(reader) => self.kept = KeptRounds::Packed(reader.rewind()),
+            KeptRounds::Unpacked(records, _) => self.kept = KeptRounds::Unpacked(records, 0),
+            KeptRounds::None => self.trace.rewind()?,
         }
         Ok(())
     }
@@ -102,9 +102,9 @@ impl Rounds {
     /// How much of this round was given out, 0..1; `None` where nothing tells.
     pub fn position(&self) -> Option<f64> {
         match &self.kept {
-            Kept::Packed(reader) => Some(reader.position()),
-            Kept::Unpacked(records, next) => Some(*next as f64 / records.len().max(1) as f64),
-            Kept::First(_) | Kept::None => self.trace.position(),
+            KeptRounds::Packed(reader) => Some(reader.position()),
+            KeptRounds::Unpacked(records, next) => Some(*next as f64 / records.len().max(1) as f64),
+            KeptRounds::First(_) | KeptRounds::None => self.trace.position(),
         }
     }
 }
@@ -171,7 +171,7 @@ mod tests {
             let first = round(&mut rounds, 4096);
             for _ in 0..2 {
                 rounds.rewind().unwrap();
-                assert_eq!(matches!(rounds.kept, Kept::Packed(_)), packed, "{requests} requests");
+                assert_eq!(matches!(rounds.kept, KeptRounds::Packed(_)), packed, "{requests} requests");
                 assert!(round(&mut rounds, 5000) == first);
             }
         }
@@ -183,10 +183,10 @@ mod tests {
         let mut rounds = scratch.rounds(true);
         rounds.most = 1 << 20;
         let first = round(&mut rounds, 4096);
-        assert!(matches!(rounds.kept, Kept::None));
+        assert!(matches!(rounds.kept, KeptRounds::None));
         rounds.rewind().unwrap();
         assert!(round(&mut rounds, 1000) == first);
         let once = Scratch::new("once", 1);
-        assert!(matches!(once.rounds(false).kept, Kept::None));
+        assert!(matches!(once.rounds(false).kept, KeptRounds::None));
     }
 }

@@ -53,7 +53,7 @@ impl<R: Read> Read for Counting<R> {
 }
 
 /// An open file, decompressed while it is read.
-pub(crate) struct Source {
+pub(crate) struct TraceFile {
     reader: Box<dyn Read + Send>,
     bytes: Arc<AtomicU64>,
     /// Bytes of the file; 0 where it has no length (a pipe).
@@ -64,8 +64,8 @@ pub(crate) struct Source {
     pub regular: bool,
 }
 
-impl Source {
-    pub fn open(path: &Path, interrupt: &Interrupt) -> Result<Source, TraceError> {
+impl TraceFile {
+    pub fn open(path: &Path, interrupt: &Interrupt) -> Result<TraceFile, TraceError> {
         let name = || path.display().to_string();
         let fail = |what, source| TraceError::reading(path, what, source);
         let mut file = Input::open(path, interrupt).map_err(|source| fail("cannot be opened", source))?;
@@ -93,7 +93,7 @@ impl Source {
             Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(whole))),
         };
         let (length, regular) = (metadata.len(), metadata.is_file());
-        Ok(Source { reader, bytes, length, interrupt: interrupt.clone(), compression, regular })
+        Ok(TraceFile { reader, bytes, length, interrupt: interrupt.clone(), compression, regular })
     }
 
     /// Reads until `buffer` is full or the end; returns how much.

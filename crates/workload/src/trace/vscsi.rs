@@ -18,19 +18,19 @@ pub(super) const FORMAT: Format = Format {
 
 struct Vscsi;
 
-enum Op {
+enum VscsiOp {
     Data(RequestKind),
     Flush,
     Other,
 }
 
 /// By SCSI operation code (SBC-4): the 6, 10, 12 and 16 byte forms.
-fn op(code: u64) -> Option<Op> {
+fn op(code: u64) -> Option<VscsiOp> {
     match code {
-        0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Data(RequestKind::Read)),
-        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(Op::Data(RequestKind::Write)),
-        0x35 | 0x91 => Some(Op::Flush),
-        0x00..=0xff => Some(Op::Other),
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(VscsiOp::Data(RequestKind::Read)),
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(VscsiOp::Data(RequestKind::Write)),
+        0x35 | 0x91 => Some(VscsiOp::Flush),
+        0x00..=0xff => Some(VscsiOp::Other),
         _ => None,
     }
 }
@@ -39,7 +39,7 @@ fn op(code: u64) -> Option<Op> {
 fn detects(line: &[u8]) -> bool {
     let mut columns = Commas::new(line);
     let version = columns.next().and_then(integer).is_some_and(|version| version < 10);
-    let moves = matches!(columns.nth(1).and_then(hexadecimal).and_then(op), Some(Op::Data(_)));
+    let moves = matches!(columns.nth(1).and_then(hexadecimal).and_then(op), Some(VscsiOp::Data(_)));
     version && moves && Vscsi.line(line, &mut Sink::new(None)).is_ok()
 }
 
@@ -57,9 +57,9 @@ impl LineParser for Vscsi {
             return Err(Bad("more than 5 columns"));
         }
         match code {
-            Op::Data(kind) => return sink.data(kind, time, 0, offset, size, false),
-            Op::Flush => sink.flush(time, 0),
-            Op::Other => sink.other(),
+            VscsiOp::Data(kind) => return sink.data(kind, time, 0, offset, size, false),
+            VscsiOp::Flush => sink.flush(time, 0),
+            VscsiOp::Other => sink.other(),
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use base::{Cause, Domain, Lpn, Ppn, Unit};
 
-use super::{Causes, Combined, Dftl, End, MapNeed, MapOp, NONE, PATIENCE, Pending, Product, Reason};
+use super::{Causes, Combined, Dftl, MapNeed, MapOp, NONE, PATIENCE, Pending, Product, Reason, VictimEnd};
 use crate::group::Group;
 use crate::kernel::{Kernel, Why};
 use crate::ops::{Op, Step};
@@ -298,14 +298,14 @@ impl Dftl {
         domain: Domain,
         unit: Unit,
         group: &mut Group,
-    ) -> Option<End> {
+    ) -> Option<VictimEnd> {
         if kernel.holds_map(unit) {
             return None;
         }
         if kernel.job(domain).is_some_and(|job| job.unit == unit) && self.park(kernel, domain) {
-            return Some(End::Over);
+            return Some(VictimEnd::Over);
         }
-        self.moved_update(kernel, domain, group).map(End::Act)
+        self.moved_update(kernel, domain, group).map(VictimEnd::Act)
     }
 
     /// Whether translation pages have to be updated before a victim is erased.

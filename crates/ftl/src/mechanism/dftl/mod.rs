@@ -43,7 +43,8 @@ use std::slice;
 use base::{Cause, Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Unit};
 
 use super::{
-    Agenda, Combined, Due, End, Keepers, NewPage, Origin, Pending, Placing, Planned, Product, Report, Restart, Room,
+    Agenda, Combined, Keepers, NewPage, OwnWork, PageOrigin, Pending, Placing, Planned, Product, Reported, Restart,
+    RoomSource, VictimEnd,
 };
 use crate::allocation::Allocation;
 use crate::group::Group;
@@ -211,7 +212,7 @@ struct Causes {
 
 /// What the mapping did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Done {
+struct MapFigures {
     /// Entries that reads and writes of pages used.
     lookups: u64,
     /// Of these, how often an entry was not in the cache.
@@ -226,7 +227,7 @@ struct Done {
     gc_updates: u64,
     /// Entries of moved pages: changed in the cache alone, and changed by these updates.
     moved_cached: u64,
-    /// See [`Done::moved_cached`].
+    /// See [`MapFigures::moved_cached`].
     moved_uncached: u64,
     /// Translation pages written for pages that were trimmed.
     trim_updates: u64,
@@ -253,7 +254,7 @@ pub(crate) struct Dftl {
     instances: Vec<Instance>,
     /// By translation page.
     causes: Vec<Causes>,
-    done: Done,
+    done: MapFigures,
     /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
     in_flash: Option<Vec<Option<base::Ppn>>>,
 }
@@ -329,7 +330,7 @@ impl Dftl {
             cache: Cache::new(capacity, domains, user_pages as usize, all)?,
             instances: (0..domains).map(|_| instance()).collect(),
             causes: vec![Causes::default(); all],
-            done: Done::default(),
+            done: MapFigures::default(),
             in_flash: None,
         })
     }
@@ -448,16 +449,16 @@ impl Placing for Dftl {
     #[inline]
     fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         match page.origin {
-            Origin::Host { .. } => self.entry_written(kernel, page.lpn),
-            Origin::Copy(..) => {
+            PageOrigin::Host { .. } => self.entry_written(kernel, page.lpn),
+            PageOrigin::Copy(..) => {
                 self.entry_moved(page.domain, page.lpn.0);
                 if kernel.job(page.domain).is_none() {
                     let instance = &mut self.instances[page.domain.index()];
                     (instance.carries, instance.is_paired) = (true, true);
                 }
             }
-            Origin::Anew(_) => self.entry_rewritten(kernel, page.lpn),
-            Origin::Map => {}
+            PageOrigin::Anew(_) => self.entry_rewritten(kernel, page.lpn),
+            PageOrigin::Map => {}
         }
     }
 
@@ -504,7 +505,7 @@ impl Agenda for Dftl {
     }
 
     /// A collection that waited for updates goes on.
-    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, _: bool, _: &mut Group) -> Option<Due> {
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, _: bool, _: &mut Group) -> Option<OwnWork> {
         self.unpark(kernel, domain);
         None
     }
@@ -513,12 +514,12 @@ impl Agenda for Dftl {
         self.carried_update(kernel, domain, group)
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<End> {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<VictimEnd> {
         self.end_of_unit(kernel, domain, unit, group)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: Room) -> bool {
-        source == Room::Forced && self.compact(kernel, domain, Why::Room)
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: RoomSource) -> bool {
+        source == RoomSource::Forced && self.compact(kernel, domain, Why::Room)
     }
 
     fn combine(
@@ -555,11 +556,11 @@ impl Restart for Dftl {
 
     /// Forgets the figures; the cache stays, as the data do.
     fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        self.done = Done::default();
+        self.done = MapFigures::default();
     }
 }
 
-impl Report for Dftl {
+impl Reported for Dftl {
     fn figures(&self, figures: &mut Figures) {
         let (domains, done) = (u64::from(self.domains.divisor()), &self.done);
         let mut count = |name, count| figures.count("mapping", name, count);

@@ -4,11 +4,11 @@ use base::Geometry;
 
 use super::{CACHED_ENTRY_BYTES, LEAST_ENTRIES, cached_entries};
 use crate::Policies;
-use crate::mechanism::Plan;
-use crate::refusals::{Refusal, Setup};
+use crate::mechanism::SpacePlan;
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     if !setup.policies.has_map() {
         return Ok(());
     }
@@ -58,6 +58,6 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
 /// What a domain holds besides user data and free blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     // One is being filled with translation pages.
-    let more = Plan::new(policies, geometry).reserve() - policies.free_blocks() + 1;
+    let more = SpacePlan::new(policies, geometry).reserve() - policies.free_blocks() + 1;
     format!(", and {more} more and the translation pages,")
 }

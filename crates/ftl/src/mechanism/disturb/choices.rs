@@ -128,7 +128,7 @@ pub static SEAM: Seam = Seam {
 
 /// What is done with read-hot pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum DisturbScheme {
     /// Nothing: their blocks are refreshed like others.
     Refresh,
     /// Shadow blocks; `moves_on`: inside which they move on.
@@ -139,16 +139,16 @@ pub(super) enum Scheme {
     Reprogrammed,
 }
 
-impl Scheme {
+impl DisturbScheme {
     /// Nothing for `ignore`.
-    pub(super) fn of(name: &str) -> Option<Scheme> {
+    pub(super) fn of(name: &str) -> Option<DisturbScheme> {
         match name {
             "ignore" => None,
-            "refresh" => Some(Scheme::Refresh),
-            "redftl" => Some(Scheme::Shadow { moves_on: false }),
-            "read-leveling" => Some(Scheme::Shadow { moves_on: true }),
-            "hot-low-density" => Some(Scheme::Guarded),
-            "ipr" => Some(Scheme::Reprogrammed),
+            "refresh" => Some(DisturbScheme::Refresh),
+            "redftl" => Some(DisturbScheme::Shadow { moves_on: false }),
+            "read-leveling" => Some(DisturbScheme::Shadow { moves_on: true }),
+            "hot-low-density" => Some(DisturbScheme::Guarded),
+            "ipr" => Some(DisturbScheme::Reprogrammed),
             name => panic!("`{name}` is not a management of read disturb"),
         }
     }
@@ -156,9 +156,9 @@ impl Scheme {
     /// Classes of pages on the axis of block states: see [`super::REGULAR`] and those behind it.
     pub(super) fn classes(self) -> usize {
         match self {
-            Scheme::Refresh => 1,
-            Scheme::Shadow { moves_on: true } => 4,
-            Scheme::Shadow { moves_on: false } | Scheme::Guarded | Scheme::Reprogrammed => 3,
+            DisturbScheme::Refresh => 1,
+            DisturbScheme::Shadow { moves_on: true } => 4,
+            DisturbScheme::Shadow { moves_on: false } | DisturbScheme::Guarded | DisturbScheme::Reprogrammed => 3,
         }
     }
 }
@@ -187,11 +187,11 @@ impl Shares {
         let count = |share: f64| (f64::from(units) * share) as u32;
         let low_density = slots - slots / bits;
         let monitors = |selection: &Selection| count(selection.number("monitor"));
-        match Scheme::of(selection.name) {
-            None | Some(Scheme::Refresh) => {
+        match DisturbScheme::of(selection.name) {
+            None | Some(DisturbScheme::Refresh) => {
                 Shares { monitors: 0, kept: 0, capacity: slots, opened: 0, pool: units, recent: 0 }
             }
-            Some(Scheme::Shadow { .. }) => {
+            Some(DisturbScheme::Shadow { .. }) => {
                 let whole = selection.integer("hot_pages").next_multiple_of(bits);
                 let capacity = (whole * geometry.unit_width).min(slots);
                 Shares {
@@ -204,7 +204,7 @@ impl Shares {
                     recent: 0,
                 }
             }
-            Some(Scheme::Guarded) => Shares {
+            Some(DisturbScheme::Guarded) => Shares {
                 monitors: monitors(selection),
                 kept: count(selection.number("low_density")),
                 capacity: low_density,
@@ -212,7 +212,7 @@ impl Shares {
                 pool: units,
                 recent: 0,
             },
-            Some(Scheme::Reprogrammed) => Shares {
+            Some(DisturbScheme::Reprogrammed) => Shares {
                 monitors: monitors(selection),
                 kept: count(selection.number("low_density")),
                 capacity: low_density,
@@ -231,7 +231,7 @@ impl Shares {
 
 /// What a choice says besides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Options {
+pub(super) struct DisturbOptions {
     pub(super) margin: u32,
     pub(super) follows_debt: bool,
     pub(super) blocks_reads: bool,
@@ -243,19 +243,19 @@ pub(super) struct Options {
     pub(super) takes_full_of_pool: bool,
 }
 
-impl Options {
-    pub(super) fn of(selection: &Selection, scheme: Scheme) -> Options {
-        let has_states = scheme != Scheme::Refresh;
+impl DisturbOptions {
+    pub(super) fn of(selection: &Selection, scheme: DisturbScheme) -> DisturbOptions {
+        let has_states = scheme != DisturbScheme::Refresh;
         let is = |name: &str, word: &str| has_states && selection.word(name) == word;
-        Options {
+        DisturbOptions {
             margin: selection.integer("margin"),
             follows_debt: selection.word("attribution") == "debt",
             blocks_reads: selection.flag("blocks_reads"),
             evicts: is("full", "evict"),
             evicted_stay_hot: is("evicted", "read-hot"),
             averages_regular_alone: is("average", "regular"),
-            at_once: if scheme == Scheme::Reprogrammed { selection.integer("at_once") } else { 1 },
-            takes_full_of_pool: scheme == Scheme::Reprogrammed && selection.word("pool_victims") == "any",
+            at_once: if scheme == DisturbScheme::Reprogrammed { selection.integer("at_once") } else { 1 },
+            takes_full_of_pool: scheme == DisturbScheme::Reprogrammed && selection.word("pool_victims") == "any",
         }
     }
 }

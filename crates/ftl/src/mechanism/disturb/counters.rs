@@ -18,17 +18,17 @@ pub(super) const BYTES_OF_BLOCK: u64 = size_of::<BlockReads>() as u64;
 
 /// The reads of all blocks, by unit and lane.
 #[derive(Clone)]
-pub(super) struct Counters {
+pub(super) struct ReadCounters {
     width: u32,
     blocks: Vec<BlockReads>,
     /// When an erased block is looked at.
     first_look: u32,
 }
 
-impl Counters {
-    pub(super) fn new(geometry: &Geometry, first_look: u32) -> Counters {
+impl ReadCounters {
+    pub(super) fn new(geometry: &Geometry, first_look: u32) -> ReadCounters {
         let blocks = vec![BlockReads { reads: 0, look_at: first_look, base: 0 }; geometry.blocks() as usize];
-        Counters { width: geometry.unit_width, blocks, first_look }
+        ReadCounters { width: geometry.unit_width, blocks, first_look }
     }
 
     #[inline]

@@ -7,11 +7,11 @@
 
 use base::{Cause, Cell, Domain, Ppn, Slot, Unit};
 
-use super::refresh::Work;
+use super::refresh::RefreshWork;
 use super::{AXIS, Disturb, HOT, INSIDE, stream_inside};
 use crate::group::Group;
 use crate::kernel::{Frontier, Kernel, Stream};
-use crate::mechanism::Due;
+use crate::mechanism::OwnWork;
 use crate::ops::{Op, Step};
 
 /// What is done with a unit that stays in use.
@@ -170,14 +170,14 @@ impl Disturb {
     }
 
     /// What a refresh of a unit that stays in use does next; nothing if it does what any collection does.
-    pub(super) fn go_on(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Due> {
-        let Some(Work::Inside(work)) = &mut self.domains[domain.index()].work else { return None };
+    pub(super) fn go_on(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<OwnWork> {
+        let Some(RefreshWork::Inside(work)) = &mut self.domains[domain.index()].work else { return None };
         if work.is_broken {
             return Some(self.move_out(kernel, domain));
         }
         if let Some(slot) = work.next_move(kernel) {
             work.cursor = slot;
-            return Some(Due::Move);
+            return Some(OwnWork::Move);
         }
         work.cursor = kernel.geometry().end_slot();
         let next = work.next_line(kernel);
@@ -187,7 +187,7 @@ impl Disturb {
         {
             // What moved out is covered by the page that it came from, and that is about to go.
             group.stream = stream;
-            return Some(Due::Act(Step::new(Op::Pad, Cause::Refresh)));
+            return Some(OwnWork::Act(Step::new(Op::Pad, Cause::Refresh)));
         }
         if let Some(top) = next {
             let at = kernel.geometry().ppn(work.unit, top);
@@ -196,14 +196,14 @@ impl Disturb {
             }
             group.push(at);
             (work.top, work.line) = (Some(at), top);
-            return Some(Due::Act(Step::new(Op::Reprogram, Cause::Refresh)));
+            return Some(OwnWork::Act(Step::new(Op::Reprogram, Cause::Refresh)));
         }
-        Some(if kernel.valid_of(work.unit) > 0 { Due::Move } else { self.move_out(kernel, domain) })
+        Some(if kernel.valid_of(work.unit) > 0 { OwnWork::Move } else { self.move_out(kernel, domain) })
     }
 
     /// The wordline in hand has its guard levels.
     pub(super) fn line_done(&mut self, kernel: &Kernel, domain: Domain) {
-        if let Some(Work::Inside(work)) = &mut self.domains[domain.index()].work
+        if let Some(RefreshWork::Inside(work)) = &mut self.domains[domain.index()].work
             && let Some(top) = work.top
         {
             work.line = kernel.geometry().unit_and_slot(top).1.next();
@@ -211,16 +211,18 @@ impl Disturb {
     }
 
     /// A program failed in a unit that was to stay, or nothing is left in it: it ends as any other.
-    fn move_out(&mut self, kernel: &mut Kernel, domain: Domain) -> Due {
+    fn move_out(&mut self, kernel: &mut Kernel, domain: Domain) -> OwnWork {
         let unit = self.close_inside(kernel, domain);
         self.discount_kept(domain, unit);
-        self.domain_mut(domain).work = Some(Work::All(unit, HOT));
-        Due::Changed
+        self.domain_mut(domain).work = Some(RefreshWork::All(unit, HOT));
+        OwnWork::Changed
     }
 
     /// Ends the filling of a unit by its own pages.
     fn close_inside(&mut self, kernel: &mut Kernel, domain: Domain) -> Unit {
-        let Some(Work::Inside(work)) = &self.domain(domain).work else { unreachable!("a unit whose pages stay") };
+        let Some(RefreshWork::Inside(work)) = &self.domain(domain).work else {
+            unreachable!("a unit whose pages stay")
+        };
         let (unit, class) = (work.unit, work.class);
         if class == INSIDE {
             kernel.fill_in_work(domain, stream_inside(kernel), None);
@@ -231,7 +233,7 @@ impl Disturb {
     /// Nothing is left to be done: the unit is in use again, for more reads.
     pub(super) fn end_inside(&mut self, kernel: &mut Kernel, domain: Domain) {
         let unit = self.close_inside(kernel, domain);
-        let Some(Work::Inside(work)) = self.domain_mut(domain).work.take() else { unreachable!("just closed") };
+        let Some(RefreshWork::Inside(work)) = self.domain_mut(domain).work.take() else { unreachable!("just closed") };
         kernel.keep_in_use(domain);
         let (clock, reads) = (self.clock, self.counters.of_unit(unit));
         let restarts = work.all_wordlines && work.end == kernel.geometry().end_slot();

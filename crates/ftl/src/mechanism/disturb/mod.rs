@@ -24,20 +24,20 @@ mod tests;
 use base::{Cause, Cell, Domain, Geometry, Lpn, Ppn, ProgramOrder, ReadLimits, Slot, Unit};
 
 pub use choices::SEAM;
-use choices::{Options, Scheme, Shares};
-use counters::{Counters, Monitors};
-use refresh::{Intervals, Work};
+use choices::{DisturbOptions, DisturbScheme, Shares};
+use counters::{Monitors, ReadCounters};
+use refresh::{Intervals, RefreshWork};
 pub(crate) use refusals::{check, in_words};
 pub(crate) use saved::bytes_of_state;
 use states::States;
 
 use super::{
-    Agenda, Arrival, Combined, Due, End, Keepers, NewPage, Origin, Picked, Placing, Planned, Product, Report, Restart,
-    Room,
+    Agenda, Arrival, Combined, Keepers, NewPage, OwnWork, PageOrigin, Picked, Placing, Planned, Product, Reported,
+    Restart, RoomSource, VictimEnd,
 };
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
+use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Placement, Saved, Stream, Why, streams_of_victim};
 use crate::ops::Way;
 use crate::scan::Scanned;
 use crate::victim::UnitState;
@@ -64,9 +64,9 @@ fn stream_inside(kernel: &Kernel) -> Stream {
 
 /// Reads of a block that its refresh takes, at most: each page once or, where the block is reprogrammed, every top page once
 /// to move and every page once more.
-fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
+fn reads_of_refresh(scheme: DisturbScheme, geometry: &Geometry, cell: Cell) -> u32 {
     let pages = geometry.pages_per_block;
-    if scheme == Scheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
+    if scheme == DisturbScheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
 }
 
 /// How often a lower page is read for one upper page of its wordline, at most, where lower pages are backed up.
@@ -93,7 +93,7 @@ fn reads_of_backups(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
 }
 
 /// Reads of a block, at most, that nobody but the FTL asks for.
-fn reads_owed(scheme: Scheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+fn reads_owed(scheme: DisturbScheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
     let updates = if policies.has_map() { geometry.pages_per_block } else { 0 };
     reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(policies, geometry) + updates
 }
@@ -111,18 +111,18 @@ fn backups_ahead(kernel: &Kernel, reads: u32) -> Vec<u32> {
 
 /// Units that the pages of one refresh open at most; none where none is refreshed.
 pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry, axes: [Axis; AXES]) -> u32 {
-    let Some(scheme) = Scheme::of(policies.read_disturb.name) else { return 0 };
+    let Some(scheme) = DisturbScheme::of(policies.read_disturb.name) else { return 0 };
     // Refreshed pages have their whole quota again, so the other axes are those of any victim.
     let others = streams_of_victim(axes) as u32;
     match scheme {
-        Scheme::Refresh => others,
+        DisturbScheme::Refresh => others,
         _ => others * (1 + Shares::of(policies, geometry).opened.max(1)),
     }
 }
 
 /// What read disturb did since preconditioning.
 #[derive(Clone, Debug, Default)]
-struct Done {
+struct DisturbFigures {
     refreshes: u64,
     /// Blocks that became monitors.
     monitored: u64,
@@ -142,8 +142,8 @@ struct Done {
 /// Management of read disturb in force.
 #[derive(Clone)]
 pub(crate) struct Disturb {
-    scheme: Scheme,
-    options: Options,
+    scheme: DisturbScheme,
+    options: DisturbOptions,
     shares: Shares,
     limits: ReadLimits,
     cell: Cell,
@@ -151,7 +151,7 @@ pub(crate) struct Disturb {
     guards_pages: bool,
     /// By page offset: reads that are set aside for backups of a block's lower pages while it is filled from there on.
     of_backups: Vec<u32>,
-    counters: Counters,
+    counters: ReadCounters,
     monitors: Monitors,
     states: States,
     /// By domain.
@@ -159,7 +159,7 @@ pub(crate) struct Disturb {
     /// Pages that the host read and wrote: the time of intervals and rates.
     clock: u64,
     intervals: Intervals,
-    done: Done,
+    done: DisturbFigures,
 }
 
 /// The state of a domain.
@@ -168,7 +168,7 @@ struct DomainState {
     /// Units whose pages have to move, oldest first.
     due: Vec<Unit>,
     /// What the collection in progress does with its unit, if it is one of ours.
-    work: Option<Work>,
+    work: Option<RefreshWork>,
     /// Monitor units.
     monitors: u32,
     /// Shadow or low-density units.
@@ -186,11 +186,11 @@ struct DomainState {
 impl Disturb {
     /// What was chosen, unless nothing is done.
     fn of(kernel: &Kernel, policies: &Policies<'_>) -> Option<Disturb> {
-        let scheme = Scheme::of(policies.read_disturb.name)?;
+        let scheme = DisturbScheme::of(policies.read_disturb.name)?;
         let limits = policies.reads.clone().expect("a management of read disturb knows the limits");
         let geometry = *kernel.geometry();
         let shares = Shares::of(policies, &geometry);
-        let options = Options::of(policies.read_disturb, scheme);
+        let options = DisturbOptions::of(policies.read_disturb, scheme);
         let owed = reads_owed(scheme, policies, &geometry);
         Some(Disturb {
             scheme,
@@ -199,14 +199,14 @@ impl Disturb {
             cell: policies.cell,
             guards_pages: policies.guards_pages(),
             of_backups: backups_ahead(kernel, reads_of_one_backup(policies, &geometry)),
-            counters: Counters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
+            counters: ReadCounters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
             monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
             states: States::new(&geometry),
             domains: vec![DomainState::default(); geometry.domains() as usize],
             limits,
             clock: 0,
             intervals: Intervals::default(),
-            done: Done::default(),
+            done: DisturbFigures::default(),
         })
     }
 
@@ -220,7 +220,7 @@ impl Disturb {
 
     /// The class of the pages of a unit.
     fn class_of(&self, kernel: &Kernel, unit: Unit) -> usize {
-        if self.scheme == Scheme::Refresh || kernel.holds_map(unit) {
+        if self.scheme == DisturbScheme::Refresh || kernel.holds_map(unit) {
             return REGULAR;
         }
         match kernel.streams().class(kernel.stream_of(unit), AXIS) {
@@ -246,12 +246,12 @@ impl Disturb {
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
         let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
         let (before, comes) = self.owed_while_filled(kernel, unit);
-        if let Some(Work::Inside(work)) = &self.domain(domain).work
+        if let Some(RefreshWork::Inside(work)) = &self.domain(domain).work
             && work.unit == unit
         {
             return before + work.reads_left(kernel, self.cell);
         }
-        let is_reprogrammed = self.scheme == Scheme::Reprogrammed
+        let is_reprogrammed = self.scheme == DisturbScheme::Reprogrammed
             && !self.states.of(unit).is_low
             && self.class_of(kernel, unit) == HOT
             && self.is_in_pool(kernel, unit);
@@ -272,7 +272,7 @@ impl Disturb {
         let state = self.states.of(unit);
         let is_open = kernel.state_of(unit) == UnitState::Open;
         // The pages of a shadow unit go on inside it.
-        let moves_on = self.scheme == Scheme::Shadow { moves_on: true } && self.class_of(kernel, unit) == HOT;
+        let moves_on = self.scheme == DisturbScheme::Shadow { moves_on: true } && self.class_of(kernel, unit) == HOT;
         if !is_open && !moves_on {
             return (0, 0);
         }
@@ -334,7 +334,7 @@ impl Disturb {
                 self.domain_mut(domain).monitors += 1;
                 self.done.monitored += 1;
                 self.monitors.begin(unit);
-            } else if class == HOT && self.scheme != Scheme::Reprogrammed {
+            } else if class == HOT && self.scheme != DisturbScheme::Reprogrammed {
                 self.count_kept(domain, unit);
                 self.hold_share(kernel, domain);
             }
@@ -350,8 +350,9 @@ impl Disturb {
     fn note_hot_slot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, end: Slot) {
         let stream = kernel.stream_of(unit);
         let is_open = kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit);
-        let is_full_enough = matches!(self.scheme, Scheme::Shadow { .. }) && end.number() >= self.shares.capacity;
-        let gets_guard = self.scheme == Scheme::Guarded && is_open && kernel.wordlines().is_top(end);
+        let is_full_enough =
+            matches!(self.scheme, DisturbScheme::Shadow { .. }) && end.number() >= self.shares.capacity;
+        let gets_guard = self.scheme == DisturbScheme::Guarded && is_open && kernel.wordlines().is_top(end);
         let bit = 1 << stream.byte();
         let state = self.domain_mut(domain);
         state.guards = state.guards & !bit | if gets_guard { bit } else { 0 };
@@ -443,14 +444,14 @@ impl Disturb {
 
 impl Planned for Disturb {
     fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
-        let scheme = Scheme::of(policies.read_disturb.name)?;
+        let scheme = DisturbScheme::of(policies.read_disturb.name)?;
         let shares = Shares::of(policies, geometry);
-        let has_states = scheme != Scheme::Refresh;
+        let has_states = scheme != DisturbScheme::Refresh;
         let axis = Axis {
             classes: scheme.classes(),
             splits: has_states,
             first_alone: has_states,
-            high: (scheme == Scheme::Reprogrammed).then_some((HOT, shares.pool)),
+            high: (scheme == DisturbScheme::Reprogrammed).then_some((HOT, shares.pool)),
             ..Axis::ONE
         };
         let aside = shares.wasted(geometry.unit_slots());
@@ -458,7 +459,7 @@ impl Planned for Disturb {
     }
 
     fn bytes(policies: &Policies<'_>, geometry: &Geometry, _: u64, _: bool) -> Bytes {
-        if Scheme::of(policies.read_disturb.name).is_none() {
+        if DisturbScheme::of(policies.read_disturb.name).is_none() {
             return Bytes::default();
         }
         let counters = u64::from(Shares::of(policies, geometry).monitors) * u64::from(geometry.domains());
@@ -486,7 +487,7 @@ impl Placing for Disturb {
     /// A dummy page of a unit for read-hot pages gets guard levels, where these are programmed with the data.
     #[inline]
     fn way(&self, kernel: &Kernel, at: Ppn, is_dummy: bool) -> Option<Way> {
-        if !is_dummy || self.scheme != Scheme::Guarded {
+        if !is_dummy || self.scheme != DisturbScheme::Guarded {
             return None;
         }
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
@@ -496,9 +497,9 @@ impl Placing for Disturb {
 
     fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         match page.origin {
-            Origin::Host { .. } => self.clock += 1,
-            Origin::Copy(from, _) => self.check_arrow(kernel, from, page.at),
-            Origin::Map | Origin::Anew(_) => {}
+            PageOrigin::Host { .. } => self.clock += 1,
+            PageOrigin::Copy(from, _) => self.check_arrow(kernel, from, page.at),
+            PageOrigin::Map | PageOrigin::Anew(_) => {}
         }
         self.note_slot(kernel, page.domain, page.at);
         self.note_debt(kernel, page.domain);
@@ -515,19 +516,19 @@ impl Placing for Disturb {
         if kernel.state_of(unit) != UnitState::Closed {
             return;
         }
-        if self.class_of(kernel, unit) == HOT && self.scheme != Scheme::Reprogrammed {
+        if self.class_of(kernel, unit) == HOT && self.scheme != DisturbScheme::Reprogrammed {
             let bit = 1 << kernel.stream_of(unit).byte();
             let state = self.domain_mut(domain);
             (state.guards, state.closes) = (state.guards & !bit, state.closes & !bit);
             let is_whole = self.states.of(unit).end == kernel.geometry().end_slot();
-            self.states.of_mut(unit).is_low = self.scheme == Scheme::Guarded && is_whole;
+            self.states.of_mut(unit).is_low = self.scheme == DisturbScheme::Guarded && is_whole;
             self.withhold(kernel, domain, unit);
         }
         self.look_anew(kernel, unit);
     }
 
     fn sealed(&mut self, _: &Kernel, domain: Domain, unit: Unit) {
-        if let Some(Work::Inside(work)) = &mut self.domain_mut(domain).work
+        if let Some(RefreshWork::Inside(work)) = &mut self.domain_mut(domain).work
             && work.unit == unit
         {
             // A failed program in the unit in work.
@@ -553,7 +554,7 @@ impl Agenda for Disturb {
         state.guards != 0 || state.closes != 0
     }
 
-    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, may_begin: bool, group: &mut Group) -> Option<Due> {
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, may_begin: bool, group: &mut Group) -> Option<OwnWork> {
         if kernel.job(domain).is_none() && !may_begin {
             return None;
         }
@@ -568,7 +569,7 @@ impl Agenda for Disturb {
         _: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) -> Option<Picked> {
-        let Some(Work::Inside(work)) = &self.domain(domain).work else { return None };
+        let Some(RefreshWork::Inside(work)) = &self.domain(domain).work else { return None };
         if work.unit != job.unit {
             return None;
         }
@@ -578,21 +579,21 @@ impl Agenda for Disturb {
     }
 
     /// A unit of which nothing moves any more is in use again.
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<End> {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<VictimEnd> {
         match &self.domain(domain).work {
-            Some(Work::Inside(work)) if work.unit == unit => {
+            Some(RefreshWork::Inside(work)) if work.unit == unit => {
                 self.end_inside(kernel, domain);
-                Some(End::Over)
+                Some(VictimEnd::Over)
             }
             _ => None,
         }
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: RoomSource) -> bool {
         match source {
-            Room::Forced => self.victims_gain_little(kernel, domain) && self.evict_for_room(kernel, domain),
-            Room::LastResort => self.evict_for_room(kernel, domain),
-            Room::Early | Room::Kept | Room::InWork | Room::Buffered => false,
+            RoomSource::Forced => self.victims_gain_little(kernel, domain) && self.evict_for_room(kernel, domain),
+            RoomSource::LastResort => self.evict_for_room(kernel, domain),
+            RoomSource::Early | RoomSource::Kept | RoomSource::InWork | RoomSource::Buffered => false,
         }
     }
 
@@ -614,7 +615,7 @@ impl Restart for Disturb {
     /// in them. What the unit holds moves like that of any other.
     fn failed(&mut self, _: &Kernel, domain: Domain, at: Ppn) -> bool {
         match &mut self.domain_mut(domain).work {
-            Some(Work::Inside(work)) if work.is_at(at) => {
+            Some(RefreshWork::Inside(work)) if work.is_at(at) => {
                 work.is_broken = true;
                 true
             }
@@ -624,10 +625,10 @@ impl Restart for Disturb {
 
     fn adopt_open(&mut self, kernel: &mut Kernel, _: Domain, unit: Unit, _: Slot) -> bool {
         let state = self.states.of(unit);
-        let is_inside = self.scheme != Scheme::Refresh
+        let is_inside = self.scheme != DisturbScheme::Refresh
             && !kernel.holds_map(unit)
             && kernel.streams().class(kernel.stream_of(unit), AXIS) == INSIDE;
-        let is_shadow = matches!(self.scheme, Scheme::Shadow { .. }) && self.class_of(kernel, unit) == HOT;
+        let is_shadow = matches!(self.scheme, DisturbScheme::Shadow { .. }) && self.class_of(kernel, unit) == HOT;
         state.is_low || is_inside || is_shadow && state.end.number() >= self.shares.capacity
     }
 
@@ -655,27 +656,27 @@ impl Restart for Disturb {
     }
 
     fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        self.done = Done::default();
+        self.done = DisturbFigures::default();
         self.states.renew();
     }
 }
 
-impl Report for Disturb {
+impl Reported for Disturb {
     fn figures(&self, figures: &mut Figures) {
         let done = &self.done;
         figures.count("read_disturb", "refreshes", done.refreshes);
-        if self.scheme == Scheme::Refresh {
+        if self.scheme == DisturbScheme::Refresh {
             return;
         }
         figures.count("read_disturb", "monitored", done.monitored);
         figures.count("read_disturb", "read_hot_blocks", done.kept);
         figures.count("read_disturb", "evicted", done.evicted);
-        if let Scheme::Shadow { .. } = self.scheme {
+        if let DisturbScheme::Shadow { .. } = self.scheme {
             figures.ratio("read_disturb", "reuse", done.rounds, done.shadows);
             return;
         }
         figures.counts("read_disturb", "used_reads", &done.used_reads);
-        if self.scheme == Scheme::Reprogrammed {
+        if self.scheme == DisturbScheme::Reprogrammed {
             let [reprograms, cycles] = self.states.cycles();
             figures.ratio("read_disturb", "ipr_rate", reprograms, cycles);
             figures.ratio("read_disturb", "skipped", done.skipped, done.skipped + done.reprogrammed);
@@ -697,7 +698,7 @@ impl Disturb {
     /// The top page of the wordline that is reprogrammed next.
     fn next_guard(&self, domain: Domain) -> Ppn {
         match &self.domain(domain).work {
-            Some(Work::Inside(work)) => work.top.expect("a wordline in hand"),
+            Some(RefreshWork::Inside(work)) => work.top.expect("a wordline in hand"),
             _ => unreachable!("a wordline is reprogrammed when it was asked for"),
         }
     }
@@ -706,6 +707,6 @@ impl Disturb {
     fn reprogrammed(&mut self, kernel: &Kernel, domain: Domain) -> Combined {
         let at = self.next_guard(domain);
         self.line_done(kernel, domain);
-        Combined { place: Place { at, filled: None }, product: Product::Guard }
+        Combined { place: Placement { at, filled: None }, product: Product::Guard }
     }
 }

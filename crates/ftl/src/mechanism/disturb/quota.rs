@@ -3,8 +3,8 @@
 
 use base::{Domain, Unit};
 
-use super::refresh::Work;
-use super::{Disturb, HOT, MONITOR, REGULAR, Scheme};
+use super::refresh::RefreshWork;
+use super::{Disturb, DisturbScheme, HOT, MONITOR, REGULAR};
 use crate::kernel::{Kernel, Why};
 use crate::victim::UnitState;
 
@@ -32,7 +32,7 @@ impl Disturb {
             return 0;
         }
         match self.scheme {
-            Scheme::Shadow { .. } => self.shares.capacity.saturating_sub(all - slots),
+            DisturbScheme::Shadow { .. } => self.shares.capacity.saturating_sub(all - slots),
             _ => slots * self.shares.capacity / all,
         }
     }
@@ -65,13 +65,13 @@ impl Disturb {
         self.done.evicted += 1;
         let class = match (self.options.evicted_stay_hot, self.scheme) {
             (false, _) => REGULAR,
-            (true, Scheme::Reprogrammed) => HOT,
+            (true, DisturbScheme::Reprogrammed) => HOT,
             (true, _) if self.domain(domain).monitors < self.shares.monitors => MONITOR,
             (true, _) => REGULAR,
         };
         self.forget_due(domain, unit);
         let has_tried = self.domain(domain).has_tried_pool;
-        self.begin_moving(kernel, domain, Work::All(unit, class));
+        self.begin_moving(kernel, domain, RefreshWork::All(unit, class));
         self.domain_mut(domain).has_tried_pool = has_tried;
     }
 

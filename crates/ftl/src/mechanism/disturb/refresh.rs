@@ -2,19 +2,19 @@
 
 use base::{Cause, Domain, Ppn, Slot, Unit};
 
-use super::choices::Scheme;
+use super::choices::DisturbScheme;
 use super::inside::Inside;
 use super::states::UnitFacts;
 use super::{AXIS, Disturb, HOT, MONITOR, REGULAR};
 use crate::group::Group;
 use crate::kernel::{Kernel, Stream, Why};
-use crate::mechanism::Due;
+use crate::mechanism::OwnWork;
 use crate::ops::{Op, Step};
 use crate::victim::UnitState;
 
 /// What the collection of a unit does with its pages.
 #[derive(Clone, Debug)]
-pub(super) enum Work {
+pub(super) enum RefreshWork {
     /// All of them go to a class.
     All(Unit, usize),
     /// The read-hot ones of a monitor go to units for such pages, the others to regular ones.
@@ -23,26 +23,26 @@ pub(super) enum Work {
     Inside(Inside),
 }
 
-impl Work {
+impl RefreshWork {
     pub(super) fn unit(&self) -> Unit {
         match self {
-            Work::All(unit, _) | Work::Split(unit, _) => *unit,
-            Work::Inside(work) => work.unit,
+            RefreshWork::All(unit, _) | RefreshWork::Split(unit, _) => *unit,
+            RefreshWork::Inside(work) => work.unit,
         }
     }
 
     /// The class that the page in a slot is copied to.
     pub(super) fn class(&self, slot: Slot) -> usize {
         match self {
-            Work::All(_, class) => *class,
-            Work::Split(_, hot) => {
+            RefreshWork::All(_, class) => *class,
+            RefreshWork::Split(_, hot) => {
                 if hot.has(slot) {
                     HOT
                 } else {
                     REGULAR
                 }
             }
-            Work::Inside(work) => work.class,
+            RefreshWork::Inside(work) => work.class,
         }
     }
 }
@@ -95,9 +95,9 @@ const ARROWS: [(usize, Why, &[usize]); 6] = [
 ];
 
 /// What is done about a unit that is due.
-enum Plan {
+enum RefreshPlan {
     /// Its pages move.
-    Move(Work),
+    Move(RefreshWork),
     /// This unit makes room among the shadow or low-density ones first.
     Evict(Unit),
     /// This unit of the pool is collected first, for the read-hot pages.
@@ -110,7 +110,7 @@ impl Disturb {
     /// # Panics
     /// If there is none.
     pub(super) fn check_arrow(&self, kernel: &Kernel, from: Ppn, to: Ppn) {
-        if self.scheme == Scheme::Refresh {
+        if self.scheme == DisturbScheme::Refresh {
             return;
         }
         let class = |page| self.class_of(kernel, kernel.geometry().unit_of(page));
@@ -123,14 +123,14 @@ impl Disturb {
     }
 
     /// What reads call for in a domain.
-    pub(super) fn next(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Due> {
+    pub(super) fn next(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<OwnWork> {
         if let Some(stream) = lowest(self.domain(domain).guards) {
             group.stream = stream;
-            return Some(Due::Act(Step::new(Op::Pad, Cause::Refresh)));
+            return Some(OwnWork::Act(Step::new(Op::Pad, Cause::Refresh)));
         }
         if let Some(stream) = lowest(self.domain(domain).closes) {
             self.domain_mut(domain).closes &= !(1 << stream.byte());
-            return Some(Due::Close(stream));
+            return Some(OwnWork::Close(stream));
         }
         match kernel.job(domain) {
             Some(job) if job.why == Why::Refresh => self.go_on(kernel, domain, group),
@@ -141,11 +141,11 @@ impl Disturb {
 
     /// Begins with the unit that has been due for longest. Where lower pages are backed up, those that pages still come to are
     /// closed before that: its pages may be programmed there, and others read again for that.
-    fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Option<Due> {
+    fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Option<OwnWork> {
         if self.guards_pages
             && let Some(open) = self.open_and_due(kernel, domain)
         {
-            return Some(Due::Close(kernel.stream_of(open)));
+            return Some(OwnWork::Close(kernel.stream_of(open)));
         }
         while let Some(&unit) = self.domain(domain).due.first() {
             let UnitFacts { is_early, is_extra, .. } = *self.states.of(unit);
@@ -157,26 +157,26 @@ impl Disturb {
                 continue;
             }
             if kernel.state_of(unit) == UnitState::Open {
-                return Some(Due::Close(kernel.stream_of(unit)));
+                return Some(OwnWork::Close(kernel.stream_of(unit)));
             }
             if kernel.free(domain) < kernel.budget().for_refresh {
-                return Some(Due::Room);
+                return Some(OwnWork::Room);
             }
             if is_extra {
                 self.evict(kernel, domain, unit);
-                return Some(Due::Changed);
+                return Some(OwnWork::Changed);
             }
             match self.plan(kernel, domain, unit) {
-                Plan::Evict(other) => self.evict(kernel, domain, other),
-                Plan::FromPool(other) => {
+                RefreshPlan::Evict(other) => self.evict(kernel, domain, other),
+                RefreshPlan::FromPool(other) => {
                     kernel.begin(domain, other, Why::Room);
                     if let Some(job) = kernel.job_mut(domain) {
                         job.cause = Why::Refresh.cause();
                     }
                 }
-                Plan::Move(work) => self.begin_work(kernel, domain, work),
+                RefreshPlan::Move(work) => self.begin_work(kernel, domain, work),
             }
-            return Some(Due::Changed);
+            return Some(OwnWork::Changed);
         }
         None
     }
@@ -191,13 +191,13 @@ impl Disturb {
         })
     }
 
-    fn begin_work(&mut self, kernel: &mut Kernel, domain: Domain, work: Work) {
+    fn begin_work(&mut self, kernel: &mut Kernel, domain: Domain, work: RefreshWork) {
         let unit = work.unit();
         self.note_interval(kernel, unit);
         self.forget_due(domain, unit);
         self.states.of_mut(unit).is_early = false;
         self.done.refreshes += 1;
-        let is_reprogrammed = matches!(&work, Work::Inside(work) if work.reprograms);
+        let is_reprogrammed = matches!(&work, RefreshWork::Inside(work) if work.reprograms);
         if is_reprogrammed {
             self.done.reprogrammed += 1;
             self.take_along(kernel, domain, unit);
@@ -206,7 +206,7 @@ impl Disturb {
     }
 
     /// Takes a unit in work.
-    pub(super) fn begin_moving(&mut self, kernel: &mut Kernel, domain: Domain, work: Work) {
+    pub(super) fn begin_moving(&mut self, kernel: &mut Kernel, domain: Domain, work: RefreshWork) {
         let unit = work.unit();
         if kernel.pairing(domain).is_some_and(|job| job.unit == unit) {
             // Its pages were to go under host pages, and cannot wait for these.
@@ -219,7 +219,7 @@ impl Disturb {
             kernel.begin(domain, unit, Why::Refresh);
         }
         self.states.of_mut(unit).is_withheld = false;
-        if let Work::Inside(work) = &work {
+        if let RefreshWork::Inside(work) = &work {
             work.open(kernel, domain);
             if !self.states.of(unit).is_kept {
                 self.count_kept(domain, unit);
@@ -232,10 +232,10 @@ impl Disturb {
     }
 
     /// What is done about a unit, by its state.
-    fn plan(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Plan {
+    fn plan(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
         let state = *self.states.of(unit);
         let class = self.class_of(kernel, unit);
-        let all = |class| Plan::Move(Work::All(unit, class));
+        let all = |class| RefreshPlan::Move(RefreshWork::All(unit, class));
         if class == REGULAR {
             return all(self.class_of_regular(kernel, domain, unit));
         }
@@ -243,22 +243,24 @@ impl Disturb {
             return self.split(kernel, domain, unit);
         }
         match self.scheme {
-            Scheme::Refresh => all(REGULAR),
-            Scheme::Shadow { moves_on: true } if self.fits_behind(kernel, unit) => {
-                Plan::Move(Work::Inside(Inside::moving_on(unit, state.end, self.counters.marks(unit))))
+            DisturbScheme::Refresh => all(REGULAR),
+            DisturbScheme::Shadow { moves_on: true } if self.fits_behind(kernel, unit) => {
+                RefreshPlan::Move(RefreshWork::Inside(Inside::moving_on(unit, state.end, self.counters.marks(unit))))
             }
-            Scheme::Shadow { .. } => all(HOT),
+            DisturbScheme::Shadow { .. } => all(HOT),
             // Its active block was closed before it was full: whole wordlines have their guard levels.
-            Scheme::Guarded if !state.is_low => Plan::Move(Work::Inside(Inside::keeping(unit, state.end, HOT))),
-            Scheme::Guarded => all(HOT),
-            Scheme::Reprogrammed => self.plan_hot(kernel, domain, unit),
+            DisturbScheme::Guarded if !state.is_low => {
+                RefreshPlan::Move(RefreshWork::Inside(Inside::keeping(unit, state.end, HOT)))
+            }
+            DisturbScheme::Guarded => all(HOT),
+            DisturbScheme::Reprogrammed => self.plan_hot(kernel, domain, unit),
         }
     }
 
     /// Where the pages of a regular unit go: to a monitor, if it was read faster than the average.
     fn class_of_regular(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> usize {
         let is_fast = self.intervals.is_short(self.interval_of(unit));
-        let is_regular_alone = self.scheme == Scheme::Refresh || kernel.holds_map(unit);
+        let is_regular_alone = self.scheme == DisturbScheme::Refresh || kernel.holds_map(unit);
         if is_regular_alone || !is_fast {
             return REGULAR;
         }
@@ -306,7 +308,7 @@ impl Disturb {
     }
 
     /// A monitor: pages that are read more often than its average are read-hot.
-    fn split(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Plan {
+    fn split(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
         let end = kernel.geometry().end_slot();
         let valid = end.all_before().filter(|&slot| kernel.is_valid(kernel.geometry().ppn(unit, slot)));
         let counts: Vec<(u16, Slot)> = valid.map(|slot| (self.monitors.of(unit, slot), slot)).collect();
@@ -314,10 +316,10 @@ impl Disturb {
         let mut hot: Vec<(u16, Slot)> =
             counts.iter().copied().filter(|&(count, _)| u64::from(count) * counts.len() as u64 > sum).collect();
         let wanted = hot.len() as u32;
-        if self.scheme != Scheme::Reprogrammed {
+        if self.scheme != DisturbScheme::Reprogrammed {
             let room = match self.room_for_hot(kernel, domain, wanted) {
                 Ok(room) => room,
-                Err(other) => return Plan::Evict(other),
+                Err(other) => return RefreshPlan::Evict(other),
             };
             // The most read ones go first.
             hot.sort_by_key(|&(count, slot)| (std::cmp::Reverse(count), slot));
@@ -325,18 +327,18 @@ impl Disturb {
         } else if wanted > 0
             && let Some(victim) = self.victim_of_pool(kernel, domain, wanted)
         {
-            return Plan::FromPool(victim);
+            return RefreshPlan::FromPool(victim);
         }
-        Plan::Move(Work::Split(unit, HotSlots::of(hot.into_iter().map(|(_, slot)| slot), end)))
+        RefreshPlan::Move(RefreshWork::Split(unit, HotSlots::of(hot.into_iter().map(|(_, slot)| slot), end)))
     }
 
     /// A unit of read-hot pages at full density.
-    fn plan_hot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Plan {
+    fn plan_hot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
         let state = *self.states.of(unit);
         if let Some(victim) = self.victim_of_pool(kernel, domain, kernel.valid_of(unit) / self.cell.bits()) {
-            return Plan::FromPool(victim);
+            return RefreshPlan::FromPool(victim);
         }
-        let moves = Plan::Move(Work::All(unit, HOT));
+        let moves = RefreshPlan::Move(RefreshWork::All(unit, HOT));
         if state.is_low || state.is_halfway {
             return moves;
         }
@@ -346,11 +348,11 @@ impl Disturb {
         }
         if self.domain(domain).kept >= self.shares.kept {
             return match self.evictable(kernel, domain) {
-                Some(other) if self.options.evicts => Plan::Evict(other),
+                Some(other) if self.options.evicts => RefreshPlan::Evict(other),
                 _ => moves,
             };
         }
-        Plan::Move(Work::Inside(Inside::reprogramming(unit, state.end, HOT, self.limits.restarts)))
+        RefreshPlan::Move(RefreshWork::Inside(Inside::reprogramming(unit, state.end, HOT, self.limits.restarts)))
     }
 
     /// The victim of the pool that read-hot pages need, if so many do not fit where they are written now and no unit of the

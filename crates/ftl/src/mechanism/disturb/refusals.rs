@@ -2,17 +2,17 @@
 
 use base::{Geometry, ProgramOrder};
 
-use super::choices::{Scheme, Shares};
+use super::choices::{DisturbScheme, Shares};
 use crate::Policies;
 use crate::kernel::MAX_STREAMS;
-use crate::mechanism::Plan;
-use crate::refusals::{Refusal, Setup};
+use crate::mechanism::SpacePlan;
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let policies = setup.policies;
     let selection = policies.read_disturb;
-    let Some(scheme) = Scheme::of(selection.name) else { return Ok(()) };
+    let Some(scheme) = DisturbScheme::of(selection.name) else { return Ok(()) };
     let refuse = |message: String, help: &str| {
         Err(Refusal { key: "ftl.read_disturb", message: format!("`{}` {message}", selection.name), help: help.into() })
     };
@@ -34,7 +34,7 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set `device.wear.read_limit = \"cell\"`, or two numbers such as `[10000, 100000]`",
         );
     };
-    let is_low_density = matches!(scheme, Scheme::Guarded | Scheme::Reprogrammed);
+    let is_low_density = matches!(scheme, DisturbScheme::Guarded | DisturbScheme::Reprogrammed);
     if is_low_density && policies.cell.bits() == 1 {
         return refuse(
             "leaves out levels of cells, and cells of one bit have none to leave out".into(),
@@ -56,7 +56,7 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     }
     let after = setup.geometry.pages_per_block + 2 * selection.integer("margin");
     let before = if limits.restarts { 0 } else { limits.full };
-    if scheme == Scheme::Reprogrammed && limits.low < before + after {
+    if scheme == DisturbScheme::Reprogrammed && limits.low < before + after {
         return refuse(
             format!(
                 "leaves a block that was reprogrammed hardly a read: low density takes {}, of which {before} are used up by then",
@@ -65,7 +65,7 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set a larger second number of `device.wear.read_limit`",
         );
     }
-    if scheme == (Scheme::Shadow { moves_on: true })
+    if scheme == (DisturbScheme::Shadow { moves_on: true })
         && policies.cell.bits() > 1
         && policies.program_order == ProgramOrder::Shadow
     {
@@ -78,8 +78,8 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     }
     let shares = Shares::of(policies, setup.geometry);
     let pool = setup.geometry.units_per_domain() - shares.pool;
-    if scheme != Scheme::Refresh
-        && (shares.monitors == 0 || shares.kept == 0 || scheme == Scheme::Reprogrammed && pool == 0)
+    if scheme != DisturbScheme::Refresh
+        && (shares.monitors == 0 || shares.kept == 0 || scheme == DisturbScheme::Reprogrammed && pool == 0)
     {
         return refuse(
             format!(
@@ -89,7 +89,7 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set larger shares, or more `device.blocks_per_plane`",
         );
     }
-    let streams = Plan::new(policies, setup.geometry).streams();
+    let streams = SpacePlan::new(policies, setup.geometry).streams();
     if streams > MAX_STREAMS {
         return refuse(
             format!(

@@ -6,7 +6,7 @@ use std::slice;
 use base::{Geometry, Slot, Unit};
 
 use super::Disturb;
-use super::choices::Scheme;
+use super::choices::DisturbScheme;
 use super::states::UnitFacts;
 use crate::Policies;
 use crate::kernel::{Keeping, Kept, Kernel, Saved};
@@ -17,7 +17,7 @@ const WORDS: u64 = 5;
 
 /// Bytes of what a state holds of read disturb.
 pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
-    match Scheme::of(policies.read_disturb.name) {
+    match DisturbScheme::of(policies.read_disturb.name) {
         None => 0,
         Some(_) => (u64::from(geometry.units()) * WORDS + u64::from(geometry.blocks()) * 2) * 4,
     }

@@ -2,7 +2,7 @@
 
 use base::{Domain, Geometry, Slot, Unit};
 
-use super::{Disturb, HOT, MONITOR, Scheme};
+use super::{Disturb, DisturbScheme, HOT, MONITOR};
 use crate::kernel::{Kernel, Why};
 use crate::scan::{PageFound, Scanned};
 use crate::victim::UnitState;
@@ -90,7 +90,7 @@ impl Disturb {
             let used = u64::from(self.counters.of_unit(unit)) * 20 / u64::from(self.limits.low);
             self.done.used_reads[used.min(19) as usize] += 1;
         }
-        if matches!(self.scheme, Scheme::Shadow { .. }) && self.class_of(kernel, unit) == HOT {
+        if matches!(self.scheme, DisturbScheme::Shadow { .. }) && self.class_of(kernel, unit) == HOT {
             self.done.shadows += 1;
             self.done.rounds += u64::from(state.rounds);
         }
@@ -171,7 +171,7 @@ impl Disturb {
             self.domain_mut(domain).monitors += 1;
             self.monitors.begin(unit);
         }
-        let is_hot = class == HOT && (self.scheme != Scheme::Reprogrammed || self.states.of(unit).is_low);
+        let is_hot = class == HOT && (self.scheme != DisturbScheme::Reprogrammed || self.states.of(unit).is_low);
         self.states.of_mut(unit).is_kept = false;
         if is_hot && self.domain(domain).kept >= self.shares.kept {
             // The power went off while its pages were on their way.

@@ -47,13 +47,13 @@ impl Plane {
         let mut unit = None;
         for lpn in lpns.map(Lpn) {
             let place = self.kernel.place_new(FIRST, stream, lpn, true);
-            self.told(lpn, place, Origin::Host { was_mapped: false });
+            self.told(lpn, place, PageOrigin::Host { was_mapped: false });
             unit = Some(self.kernel.geometry().unit_of(place.at));
         }
         unit.expect("a page")
     }
 
-    fn told(&mut self, lpn: Lpn, place: Place, origin: Origin) {
+    fn told(&mut self, lpn: Lpn, place: Placement, origin: PageOrigin) {
         if let Some(unit) = place.filled {
             self.disturb.filled(&mut self.kernel, FIRST, unit);
         }
@@ -69,9 +69,9 @@ impl Plane {
     fn next(&mut self) -> Next {
         let mut group = Group::EMPTY;
         match self.disturb.take_up(&mut self.kernel, FIRST, true, &mut group) {
-            Some(Due::Changed) => return Next::Begun,
-            Some(Due::Close(stream)) => return Next::Close(stream),
-            Some(Due::Act(step)) => {
+            Some(OwnWork::Changed) => return Next::Begun,
+            Some(OwnWork::Close(stream)) => return Next::Close(stream),
+            Some(OwnWork::Act(step)) => {
                 if step.op == Op::Reprogram {
                     group.pages().iter().for_each(|&page| self.disturb.page_read(&mut self.kernel, page));
                     self.disturb.reprogrammed(&self.kernel, FIRST);
@@ -79,7 +79,7 @@ impl Plane {
                 assert_eq!(step.cause, Cause::Refresh);
                 return Next::Act(step.op);
             }
-            Some(Due::Move) => {}
+            Some(OwnWork::Move) => {}
             said => panic!("{said:?}"),
         }
         let mut job = *self.kernel.job(FIRST).expect("a refresh");
@@ -90,7 +90,7 @@ impl Plane {
             }
             Some(Picked::Stays) => {
                 let end = self.disturb.end(&mut self.kernel, FIRST, job.unit, &mut group);
-                assert_eq!((end, self.kernel.job(FIRST)), (Some(End::Over), None));
+                assert_eq!((end, self.kernel.job(FIRST)), (Some(VictimEnd::Over), None));
                 Next::Stays
             }
             None => panic!("what moves is not as for any collection"),
@@ -103,7 +103,7 @@ impl Plane {
         self.disturb.page_read(&mut self.kernel, from);
         self.kernel.detach(unit, from);
         let place = self.kernel.place(FIRST, stream, lpn);
-        self.told(lpn, place, Origin::Copy(from, How::OffChip));
+        self.told(lpn, place, PageOrigin::Copy(from, How::OffChip));
     }
 
     /// Where a page would be copied to.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use base::{Cause, Choice, Domain, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit, Wear};
 
-use super::{Agenda, Arrival, NewPage, Origin, Pending, Placing, Planned, Report, Restart};
+use super::{Agenda, Arrival, NewPage, PageOrigin, Pending, Placing, Planned, Reported, Restart};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Axis, Job, Kernel, Needs, Stream, Why};
@@ -100,13 +100,13 @@ enum Quotas {
         /// By unit: filled before anything was known of it.
         unknown: Vec<bool>,
         /// By domain: what was found of the unit that was asked about last.
-        found: Vec<Cell<Found>>,
+        found: Vec<Cell<UnitErrors>>,
     },
 }
 
 /// What a copyback leaves to the pages of a unit, which does not change between two of its erases unless all is forgotten.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct UnitErrors {
     unit: Option<Unit>,
     erases: u32,
     class: Option<usize>,
@@ -227,7 +227,7 @@ impl Migration {
         let found = &found[kernel.geometry().domain_of_unit(unit).index()];
         let erases = kernel.erases()[unit.index()];
         if (found.get().unit, found.get().erases) != (Some(unit), erases) {
-            found.set(Found { unit: Some(unit), erases, class: self.find_class_left(kernel, unit) });
+            found.set(UnitErrors { unit: Some(unit), erases, class: self.find_class_left(kernel, unit) });
         }
         found.get().class
     }
@@ -351,7 +351,7 @@ impl Placing for Migration {
             return;
         }
         let spent = match page.origin {
-            Origin::Copy(from, How::Copyback) => {
+            PageOrigin::Copy(from, How::Copyback) => {
                 self.moved[0] += 1;
                 match &self.quotas {
                     // What no quota is kept of may cost more than there is.
@@ -359,11 +359,11 @@ impl Placing for Migration {
                     Quotas::None | Quotas::ByBlock { .. } => None,
                 }
             }
-            Origin::Copy(_, How::OffChip) => {
+            PageOrigin::Copy(_, How::OffChip) => {
                 self.moved[1] += 1;
                 None
             }
-            Origin::Host { .. } | Origin::Map | Origin::Anew(_) => None,
+            PageOrigin::Host { .. } | PageOrigin::Map | PageOrigin::Anew(_) => None,
         };
         if let Quotas::ByPage(left) = &mut self.quotas {
             let left = &mut left[page.lpn.index()];
@@ -443,7 +443,7 @@ impl Restart for Migration {
     }
 }
 
-impl Report for Migration {
+impl Reported for Migration {
     fn figures(&self, figures: &mut Figures) {
         let [copied, off_chip] = self.moved;
         figures.ratio("migration", "copyback_fraction", copied, copied + off_chip);
@@ -494,7 +494,7 @@ mod tests {
             Plane { kernel, migration, thresholds: kinds.iter().map(|&kind| THRESHOLDS[kind]).collect() }
         }
 
-        fn told(&mut self, lpn: Lpn, at: Ppn, origin: Origin) {
+        fn told(&mut self, lpn: Lpn, at: Ppn, origin: PageOrigin) {
             self.migration.placed(&mut self.kernel, &NewPage { domain: FIRST, lpn, at, origin });
         }
 
@@ -512,7 +512,7 @@ mod tests {
                 self.erase(unit);
             }
             let at = self.kernel.place_new(FIRST, Stream::FIRST, lpn, true).at;
-            self.told(lpn, at, Origin::Host { was_mapped: old.is_some() });
+            self.told(lpn, at, PageOrigin::Host { was_mapped: old.is_some() });
         }
 
         /// Collects the block that a page is in. Returns which way it moved, and the threshold of the block.
@@ -526,7 +526,7 @@ mod tests {
             let how = self.migration.how(&self.kernel, FIRST, stream, &group).unwrap_or(How::OffChip);
             self.kernel.detach(unit, from);
             let at = self.kernel.place(FIRST, stream, lpn).at;
-            self.told(lpn, at, Origin::Copy(from, how));
+            self.told(lpn, at, PageOrigin::Copy(from, how));
             self.kernel.take_job(FIRST);
             self.erase(unit);
             (how, self.thresholds[unit.index()])

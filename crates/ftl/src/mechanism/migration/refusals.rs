@@ -5,11 +5,11 @@ use base::Geometry;
 use super::{has_metadata, is_by_block};
 use crate::Policies;
 use crate::kernel::MAX_STREAMS;
-use crate::mechanism::Plan;
-use crate::refusals::{Refusal, Setup};
+use crate::mechanism::SpacePlan;
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let migration = setup.policies.migration;
     let refuse = |message: String, help: &str| {
         Err(Refusal { key: "ftl.migration", message: format!("`{}` {message}", migration.name), help: help.into() })
@@ -23,7 +23,7 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set `ftl.mapping` to `page` or `dftl`, or use `off-chip`",
         );
     }
-    let streams = Plan::new(setup.policies, setup.geometry).streams();
+    let streams = SpacePlan::new(setup.policies, setup.geometry).streams();
     if streams > MAX_STREAMS {
         return refuse(
             format!(
@@ -50,6 +50,6 @@ pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     if !is_by_block(policies) {
         return String::new();
     }
-    let streams = Plan::new(policies, geometry).streams();
+    let streams = SpacePlan::new(policies, geometry).streams();
     format!(" and as many active blocks as kinds of data, {streams} with their quotas,")
 }

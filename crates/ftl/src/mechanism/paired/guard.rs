@@ -4,8 +4,8 @@ use base::{Domain, Ppn, Unit};
 
 use super::{Cover, Paired, Scheme};
 use crate::group::Group;
-use crate::kernel::{Kernel, Place, Stream, Why};
-use crate::mechanism::{Combined, End, Product};
+use crate::kernel::{Kernel, Placement, Stream, Why};
+use crate::mechanism::{Combined, Product, VictimEnd};
 use crate::ops::Op;
 
 impl Paired {
@@ -81,7 +81,7 @@ impl Paired {
         if let Some(backup) = &mut guard.backup {
             backup.slot = kernel.wordlines().next_lsb(backup.slot);
         }
-        Combined { place: Place { at, filled: None }, product: Product::Backup }
+        Combined { place: Placement { at, filled: None }, product: Product::Backup }
     }
 
     /// Takes note of a program: of a host page or a dummy (covered by nothing), or of a copy.
@@ -113,7 +113,7 @@ impl Paired {
     /// The end of a collection: its unit is erased, unless pages depend on it that cannot be backed up. Then it
     /// is held until further copies have completed their wordlines, which takes no more units than lower
     /// pages can be open ([`crate::kernel::Wordlines::most_open`]).
-    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) -> Option<End> {
+    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) -> Option<VictimEnd> {
         let is_victim = kernel.job(domain).is_some_and(|job| job.unit == unit) && kernel.valid_of(unit) == 0;
         if !is_victim {
             return None;
@@ -125,7 +125,7 @@ impl Paired {
         } else if guard.lowers.depend_on(kernel, unit) {
             guard.held.push(unit);
             kernel.take_job(domain);
-            return Some(End::Hold);
+            return Some(VictimEnd::Hold);
         }
         None
     }

@@ -27,11 +27,14 @@ use std::slice;
 
 use base::{Cause, Choice, Domain, Geometry, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit};
 
-use super::{Agenda, Arrival, Combined, End, Keepers, NewPage, Origin, Placing, Planned, Report, Restart, Room, Under};
+use super::{
+    Agenda, Arrival, Combined, Keepers, NewPage, PageOrigin, Placing, Planned, Reported, Restart, RoomSource, Under,
+    VictimEnd,
+};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Stream, Why};
-use crate::ops::{Op, Source, Way};
+use crate::ops::{DataSource, Op, Way};
 use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
@@ -261,12 +264,12 @@ impl Placing for Paired {
 
     fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         let cover = match page.origin {
-            Origin::Host { .. } | Origin::Map => Cover::None,
-            Origin::Copy(from, _) | Origin::Anew(Source::Page(from)) => Cover::Copy(from),
-            Origin::Anew(_) => Cover::None,
+            PageOrigin::Host { .. } | PageOrigin::Map => Cover::None,
+            PageOrigin::Copy(from, _) | PageOrigin::Anew(DataSource::Page(from)) => Cover::Copy(from),
+            PageOrigin::Anew(_) => Cover::None,
         };
         self.note_program(kernel, page.domain, page.at, cover);
-        if let Origin::Host { .. } = page.origin {
+        if let PageOrigin::Host { .. } = page.origin {
             self.host_page_placed(kernel, page.domain);
         }
     }
@@ -310,7 +313,7 @@ impl Agenda for Paired {
         guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.depend_on(kernel, unit))
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<End> {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<VictimEnd> {
         self.end_of_victim(kernel, domain, unit)
     }
 
@@ -322,14 +325,14 @@ impl Agenda for Paired {
         self.page_under(kernel, domain, stream, may_choose)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: RoomSource) -> bool {
         match source {
-            Room::Early => self.merge_full_buffer(kernel, domain, stream),
-            Room::Kept => self.give_up_kept(kernel, domain),
-            Room::Forced => false,
-            Room::InWork => guard::empty_now(kernel, domain),
-            Room::Buffered => self.merge_if_short_again(kernel, domain),
-            Room::LastResort => self.merge_oldest_buffer(kernel, domain),
+            RoomSource::Early => self.merge_full_buffer(kernel, domain, stream),
+            RoomSource::Kept => self.give_up_kept(kernel, domain),
+            RoomSource::Forced => false,
+            RoomSource::InWork => guard::empty_now(kernel, domain),
+            RoomSource::Buffered => self.merge_if_short_again(kernel, domain),
+            RoomSource::LastResort => self.merge_oldest_buffer(kernel, domain),
         }
     }
 
@@ -401,7 +404,7 @@ impl Restart for Paired {
     }
 }
 
-impl Report for Paired {
+impl Reported for Paired {
     fn figures(&self, figures: &mut Figures) {
         if self.scheme == Scheme::Mixing {
             figures.count("paired_page", "paired_pages", self.paired_pages);
@@ -453,11 +456,11 @@ impl Paired {
     }
 
     /// Where else the data of a page are that a failed program destroyed.
-    pub(crate) fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
+    pub(crate) fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<DataSource> {
         match self.guards[domain.index()].lowers.cover_of(page) {
             Cover::None | Cover::Lost => None,
-            Cover::Copy(page) => Some(Source::Page(page)),
-            Cover::Parity { parity, other } => Some(Source::Parity(parity, other)),
+            Cover::Copy(page) => Some(DataSource::Page(page)),
+            Cover::Parity { parity, other } => Some(DataSource::Parity(parity, other)),
         }
     }
 
@@ -517,7 +520,7 @@ mod tests {
         assert_eq!(group.pages(), [lower]);
         let backup = paired.back_up(&kernel, FIRST, &[lower]).place.at;
         assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "it is covered");
-        assert_eq!(paired.elsewhere(FIRST, lower), Some(Source::Page(backup)));
+        assert_eq!(paired.elsewhere(FIRST, lower), Some(DataSource::Page(backup)));
         write(&mut kernel, &mut paired, 1..3);
         kernel.forget(Lpn(2));
         assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "what is stale needs no backup");
@@ -565,8 +568,8 @@ mod tests {
         let other = Ppn(lower.0 + 2);
         paired.guards[0].lowers.adopt(other, Cover::None);
         let parity = paired.back_up(&kernel, FIRST, &[lower, other]).place.at;
-        assert_eq!(paired.elsewhere(FIRST, lower), Some(Source::Parity(parity, other)));
-        assert_eq!(paired.elsewhere(FIRST, other), Some(Source::Parity(parity, lower)));
+        assert_eq!(paired.elsewhere(FIRST, lower), Some(DataSource::Parity(parity, other)));
+        assert_eq!(paired.elsewhere(FIRST, other), Some(DataSource::Parity(parity, lower)));
         assert!(paired.failed(&kernel, FIRST, parity), "the program of a backup is its own affair");
         assert_eq!(paired.elsewhere(FIRST, lower), None);
     }

@@ -4,11 +4,11 @@ use base::{Cell, Geometry};
 
 use super::keeps_track;
 use crate::Policies;
-use crate::mechanism::Plan;
-use crate::refusals::{Refusal, Setup};
+use crate::mechanism::SpacePlan;
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let scheme = setup.policies.paired_page.name;
     if scheme == "none" {
         return Ok(());
@@ -50,9 +50,9 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn check_mixing(setup: &Setup<'_>, scheme: &str) -> Result<(), Refusal> {
+fn check_mixing(setup: &FtlSetup<'_>, scheme: &str) -> Result<(), Refusal> {
     let selection = setup.policies.paired_page;
-    let reserve = Plan::new(setup.policies, setup.geometry).reserve();
+    let reserve = SpacePlan::new(setup.policies, setup.geometry).reserve();
     let (low, high) = (reserve + selection.integer("low"), selection.integer("high"));
     let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
     if high <= low {
@@ -86,7 +86,7 @@ fn check_mixing(setup: &Setup<'_>, scheme: &str) -> Result<(), Refusal> {
 
 /// What merged buffers take of a domain besides user data and free blocks, where their pages go to several active blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
-    match Plan::new(policies, geometry).for_held() {
+    match SpacePlan::new(policies, geometry).for_held() {
         0 => String::new(),
         blocks => format!(" and {blocks} for buffers that are held until the wordlines of their pages are complete"),
     }

@@ -3,22 +3,22 @@
 use base::{Domain, Lpn, Ppn, Slot, Unit};
 
 use super::{Cover, Paired, Scheme};
-use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
+use crate::kernel::{Frontier, Kernel, PageKind, Spare, parity_home};
 use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
 
 /// The page that a backup or a parity page brings back, if it is lost.
 pub(super) fn rescued(kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
     match spare.kind {
-        Kind::Backup => Some(Rescue {
+        PageKind::Backup => Some(Rescue {
             lpn: Lpn(spare.lpn),
             sources: vec![at],
             write: spare.write,
             region: spare.region,
             stream: spare.stream,
         }),
-        Kind::Parity => undo_parity(kernel, scan, at, spare),
-        Kind::Data | Kind::Dummy => None,
+        PageKind::Parity => undo_parity(kernel, scan, at, spare),
+        PageKind::Data | PageKind::Dummy => None,
     }
 }
 

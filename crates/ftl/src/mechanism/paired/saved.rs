@@ -14,7 +14,7 @@ use super::restart::incomplete;
 use super::{Guard, Paired, Scheme, keeps_track};
 use crate::Policies;
 use crate::kernel::{Frontier, Keeping, Kept, Kernel, Saved, Wordlines};
-use crate::mechanism::Plan;
+use crate::mechanism::SpacePlan;
 
 /// Bytes of what a state holds of a protection, at most.
 pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
@@ -22,7 +22,7 @@ pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u6
         return 0;
     }
     let open = Wordlines::new(policies.cell, policies.program_order, geometry).most_open();
-    let lowers = u64::from(open) * Plan::new(policies, geometry).streams() as u64;
+    let lowers = u64::from(open) * SpacePlan::new(policies, geometry).streams() as u64;
     u64::from(geometry.domains()) * (8 + lowers * 4) * 4
 }
 

@@ -4,7 +4,7 @@ mod refusals;
 
 use base::{Choice, Geometry, Instant, Lpn, Param, ParamKind, Seam, Selection};
 
-use super::{Agenda, Arrival, NewPage, Origin, Placing, Planned, Report, Restart};
+use super::{Agenda, Arrival, NewPage, PageOrigin, Placing, Planned, Reported, Restart};
 pub(crate) use refusals::check;
 
 use crate::allocation::Allocation;
@@ -143,9 +143,9 @@ impl Placing for Separation {
             return;
         }
         match page.origin {
-            Origin::Host { was_mapped } => dac.promote(page.lpn, was_mapped),
-            Origin::Copy(..) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
-            Origin::Map | Origin::Anew(_) => {}
+            PageOrigin::Host { was_mapped } => dac.promote(page.lpn, was_mapped),
+            PageOrigin::Copy(..) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
+            PageOrigin::Map | PageOrigin::Anew(_) => {}
         }
     }
 
@@ -199,7 +199,7 @@ impl Restart for Separation {
     }
 }
 
-impl Report for Separation {
+impl Reported for Separation {
     fn figures(&self, figures: &mut Figures) {
         if let Separation::Dac(dac) = self {
             figures.counts("separation", "valid_pages", &dac.valid[..=usize::from(dac.top)]);

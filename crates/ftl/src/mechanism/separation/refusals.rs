@@ -1,9 +1,9 @@
 //! What regions need.
 
-use crate::refusals::{Refusal, Setup};
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let separation = setup.policies.separation;
     if separation.name != "dac" {
         return Ok(());

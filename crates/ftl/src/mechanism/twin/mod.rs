@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use base::{Domain, Geometry, Lpn, Ppn, Selection, Slot, Unit};
 
-use super::{Agenda, Picked, Placing, Planned, Report, Restart};
+use super::{Agenda, Picked, Placing, Planned, Reported, Restart};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kernel, Needs, Stream};
@@ -93,7 +93,7 @@ impl Agenda for Twin {
 
 impl Restart for Twin {}
 
-impl Report for Twin {}
+impl Reported for Twin {}
 
 impl Twin {
     /// Whether the free pages of a domain exceed its threshold by little.

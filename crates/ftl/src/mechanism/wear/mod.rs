@@ -8,10 +8,10 @@ use base::{Choice, Domain, Geometry, Lpn, Param, ParamKind, Seam, Selection, Uni
 pub(crate) use refusals::check;
 use swap::Swap;
 
-use super::{Agenda, Arrival, Placing, Planned, Report, Restart};
+use super::{Agenda, Arrival, Placing, Planned, Reported, Restart};
 use crate::allocation::Allocation;
 use crate::kernel::{AXES, Kernel, Needs, Stream, Why, shape_of};
-use crate::victim::{Shape, UnitRecord, UnitState};
+use crate::victim::{UnitRecord, UnitShape, UnitState};
 use crate::{Bytes, OutOfMemory, Policies};
 
 const fn threshold(doc: &'static str) -> Param {
@@ -65,19 +65,19 @@ pub(crate) enum WearLeveling {
 pub(crate) struct Static {
     threshold: u32,
     period: u32,
-    shape: Shape,
+    shape: UnitShape,
     since_check: Vec<u32>,
 }
 
 /// How many erases of a domain there are between two looks at all of its units.
-fn period(shape: Shape) -> u32 {
+fn period(shape: UnitShape) -> u32 {
     (shape.units_per_domain / 16).max(1)
 }
 
 impl WearLeveling {
     /// # Panics
     /// If the selection is not from this registry.
-    fn of(selection: &Selection, shape: Shape) -> Option<WearLeveling> {
+    fn of(selection: &Selection, shape: UnitShape) -> Option<WearLeveling> {
         match selection.name {
             "none" => None,
             "static" => Some(WearLeveling::Static(Static {
@@ -155,7 +155,7 @@ impl Restart for WearLeveling {
     }
 }
 
-impl Report for WearLeveling {}
+impl Reported for WearLeveling {}
 
 impl Static {
     /// The closed unit of a domain to empty now, if any, of units that are so worn; asked between collections.
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn moves_the_least_erased_closed_unit_past_the_threshold() {
-        let shape = Shape { domains: 1, units_per_domain: 4, slots: 4 };
+        let shape = UnitShape { domains: 1, units_per_domain: 4, slots: 4 };
         let mut selection = Selection::default_of(SEAM.find("static").unwrap());
         selection.set("threshold", 5.into());
         let Some(WearLeveling::Static(mut leveling)) = WearLeveling::of(&selection, shape) else { unreachable!() };

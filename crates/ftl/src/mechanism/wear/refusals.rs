@@ -1,10 +1,10 @@
 //! Refusals of wear leveling with active blocks of its own.
 
 use super::separates;
-use crate::refusals::{Refusal, Setup};
+use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
-pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let policies = setup.policies;
     if !separates(policies.wear_leveling) {
         return Ok(());

@@ -3,7 +3,7 @@
 use base::{Domain, Unit};
 
 use super::period;
-use crate::victim::{Shape, UnitRecord, UnitState};
+use crate::victim::{UnitRecord, UnitShape, UnitState};
 
 /// See the module.
 ///
@@ -13,7 +13,7 @@ use crate::victim::{Shape, UnitRecord, UnitState};
 pub(crate) struct Swap {
     threshold: u32,
     period: u32,
-    shape: Shape,
+    shape: UnitShape,
     domains: Vec<Lagging>,
 }
 
@@ -28,13 +28,13 @@ struct Lagging {
 }
 
 impl Swap {
-    pub(super) fn new(threshold: u32, shape: Shape) -> Swap {
+    pub(super) fn new(threshold: u32, shape: UnitShape) -> Swap {
         // The first erase looks.
         let begin = Lagging { since_look: period(shape), ..Lagging::default() };
         Swap { threshold, period: period(shape), shape, domains: vec![begin; shape.domains as usize] }
     }
 
-    pub(super) fn bytes(shape: Shape) -> u64 {
+    pub(super) fn bytes(shape: UnitShape) -> u64 {
         let of_unit = u64::from(shape.units_per_domain) * size_of::<(u32, Unit)>() as u64;
         u64::from(shape.domains) * (size_of::<Lagging>() as u64 + of_unit)
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::sample::{FIRST, SECOND};
 
-    const SHAPE: Shape = Shape { domains: 2, units_per_domain: 32, slots: 4 };
+    const SHAPE: UnitShape = UnitShape { domains: 2, units_per_domain: 32, slots: 4 };
 
     fn closed() -> Vec<UnitRecord> {
         vec![UnitRecord { valid: 1, state: UnitState::Closed, lsb_only: false }; 64]
