@@ -4,7 +4,7 @@
 use base::{Domain, Ppn, Slot, Unit};
 
 use crate::facade::Ftl;
-use crate::kernel::Stream;
+use crate::kernel::{Job, Stream};
 use crate::mechanism::Plain;
 use crate::page::Page;
 
@@ -28,7 +28,7 @@ impl PlainPages {
     #[inline(always)]
     pub fn next_page(&mut self, domain: Domain) -> Option<Spot> {
         let (unit, slot) = self.0.advance_cursor(domain)?;
-        Some(Spot { at: self.0.kernel.geometry().ppn(unit, slot), unit, slot })
+        Some(self.spot(unit, slot))
     }
 
     /// Asks the memory for what moving a page will change.
@@ -44,28 +44,40 @@ impl PlainPages {
     }
 
     /// Moves a page that the collection of a domain has read, where pages have no spare areas: its new place, or `None` if it
-    /// was overwritten or trimmed since. As [`Ftl::place`].
+    /// was overwritten or trimmed since. As [`Ftl::place`]. `next`: the page after it, where that is known.
     #[inline(always)]
-    pub fn move_page(&mut self, domain: Domain, from: Ppn) -> Option<Spot> {
+    pub fn move_page(&mut self, domain: Domain, from: Ppn, next: Option<Spot>) -> Option<Spot> {
         let kernel = &mut self.0.kernel;
         debug_assert!(!kernel.keeps_spares(), "a copy takes its spare area along");
         let unit = kernel.job(domain)?.unit;
         debug_assert_eq!(unit, kernel.geometry().unit_of(from));
         let lpn = kernel.detach(unit, from)?;
         let frontier = kernel.fill_slot(domain, Stream::FIRST, lpn).0;
-        Some(Spot { at: kernel.geometry().ppn(frontier.unit, frontier.slot), unit: frontier.unit, slot: frontier.slot })
+        if let Some(next) = next {
+            kernel.job_mut(domain)?.cursor = next.slot;
+        }
+        Some(self.spot(frontier.unit, frontier.slot))
     }
 
-    /// Whether the next page of a domain goes into the unit that is open, and does not fill it.
+    /// Where the next page of a domain goes, if that is into the unit that is open and does not fill it. Nothing is opened.
     #[inline(always)]
-    pub fn stays_in_unit(&self, domain: Domain) -> bool {
+    pub fn place_in_unit(&self, domain: Domain) -> Option<Spot> {
         let kernel = &self.0.kernel;
-        kernel.frontier(domain, Stream::FIRST).is_some_and(|frontier| kernel.geometry().slots_left(frontier.slot) > 1)
+        let frontier = kernel.frontier(domain, Stream::FIRST)?;
+        (kernel.geometry().slots_left(frontier.slot) > 1).then(|| self.spot(frontier.unit, frontier.slot))
     }
 
-    /// Cancels the last move of a domain's collection, which stayed in a unit.
-    pub fn cancel_move(&mut self, domain: Domain, from: Ppn, to: Ppn) {
-        self.0.kernel.move_back(domain, from, to);
+    /// The page that the collection of a domain moves after its next one, while that is where [`PlainPages::next_page`] found it.
+    #[inline(always)]
+    pub fn page_after_next(&self, domain: Domain) -> Option<Spot> {
+        let &Job { unit, cursor, .. } = self.0.kernel.job(domain)?;
+        let slot = self.0.kernel.next_valid(unit, cursor.next())?;
+        Some(self.spot(unit, slot))
+    }
+
+    #[inline(always)]
+    fn spot(&self, unit: Unit, slot: Slot) -> Spot {
+        Spot { at: self.0.kernel.geometry().ppn(unit, slot), unit, slot }
     }
 }
 

@@ -67,10 +67,6 @@ pub struct Recorder {
     channels: Vec<BusyTime<7>>,
     /// By die; classes are kinds of operation.
     dies: Vec<BusyTime<3>>,
-    /// By die: when the read begins that was booked last ([`Recorder::book_read`]).
-    booked: Vec<Instant>,
-    /// The same of programs ([`Recorder::book_program`]).
-    booked_programs: Vec<Instant>,
     buffer: Option<Occupancy>,
     /// Latencies by what they went to, where that is asked for.
     pub split: Option<Box<SplitLatencies>>,
@@ -87,7 +83,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    const BYTES_OF_DIE: u64 = (size_of::<BusyTime<3>>() + 2 * size_of::<Instant>()) as u64;
+    const BYTES_OF_DIE: u64 = size_of::<BusyTime<3>>() as u64;
 
     /// Bytes of a recorder, with the figures of a write buffer.
     pub fn bytes(shape: &RecordedShape) -> u64 {
@@ -106,8 +102,6 @@ impl Recorder {
             latencies: std::array::from_fn(|_| Latency::new()),
             channels: vec![BusyTime::IDLE; shape.channels as usize],
             dies: vec![BusyTime::IDLE; shape.dies as usize],
-            booked: vec![Instant::ZERO; shape.dies as usize],
-            booked_programs: vec![Instant::ZERO; shape.dies as usize],
             buffer: None,
             split: None,
             admission: None,
@@ -129,8 +123,6 @@ impl Recorder {
         self.latencies.iter_mut().for_each(Latency::clear);
         self.channels.fill(BusyTime::IDLE);
         self.dies.fill(BusyTime::IDLE);
-        self.booked.fill(Instant::ZERO);
-        self.booked_programs.fill(Instant::ZERO);
         self.start = now;
         self.end = now;
         self.time_due = Instant(now.0 + FIRST_STEP_NS);
@@ -193,50 +185,27 @@ impl Recorder {
         self.dies[die.index()].add(kind as usize, from.max(self.start), to);
     }
 
-    /// A die will read a page of a collection from `from` to `to`, without a gap behind what it does now. Rows that close until
-    /// then do not count the read.
-    #[inline(always)]
-    pub fn book_read(&mut self, die: Die, from: Instant, to: Instant) {
-        self.counters.command(Cause::Gc, OpKind::Read, 1);
-        self.die_busy(die, OpKind::Read, from, to);
-        self.booked[die.index()] = from;
+    /// When the row by time closes: what has begun before is to be reported by then.
+    #[inline]
+    pub fn row_due(&self) -> Instant {
+        self.time_due
     }
 
-    /// A page of a collection leaves a die now and goes back, to be programmed: the channel is taken until `sent`, the second
-    /// half of it from `from` on, and the array from then to `to`. Rows that close until `from` do not count the program.
-    #[inline(always)]
-    pub fn book_program(&mut self, die: Die, channel: u32, now: Instant, from: Instant, sent: Instant, to: Instant) {
-        self.counters.command(Cause::Gc, OpKind::Program, 1);
-        self.counters.gc_moved_pages += 1;
-        self.channel_busy(channel, Cause::Gc, now, sent);
-        self.die_busy(die, OpKind::Program, sent, to);
-        self.booked_programs[die.index()] = from;
+    /// True if a request that completes closes the row by volume.
+    #[inline]
+    pub fn closes_row(&self, kind: RequestKind, bytes: u64) -> bool {
+        kind == RequestKind::Write && self.counters.bytes_written + bytes >= self.volume_due
     }
 
-    /// The program that a die was to begin later does not take place, nor does a read behind it, which was cancelled.
-    pub fn cancel_program(&mut self, die: Die, channel: u32, sent: Instant) {
-        self.counters.ops[Cause::Gc as usize][OpKind::Program as usize] -= 1;
-        self.counters.gc_moved_pages -= 1;
-        let from = std::mem::replace(&mut self.booked_programs[die.index()], Instant::ZERO);
-        self.channels[channel as usize].cut(Cause::Gc as usize, from.max(self.start));
-        self.dies[die.index()].cut(OpKind::Program as usize, sent.max(self.start));
+    /// The measurement ends `now`: what a die does later, of that kind, and was reported ahead is no part of it.
+    pub fn leave_out_of_die(&mut self, die: Die, kind: OpKind, now: Instant) {
+        self.dies[die.index()].leave_out_after(kind as usize, now);
     }
 
-    /// The read that a die was to begin later does not take place.
-    pub fn cancel_read(&mut self, die: Die) {
-        self.counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= 1;
-        let from = std::mem::replace(&mut self.booked[die.index()], Instant::ZERO);
-        self.dies[die.index()].cut(OpKind::Read as usize, from.max(self.start));
-    }
-
-    /// The measurement ends `now`: work of a die, of that kind, that was booked to start later does not count.
-    pub fn die_cancelled(&mut self, die: Die, kind: OpKind, now: Instant) {
-        self.dies[die.index()].cancel_after(kind as usize, now);
-    }
-
-    /// A transfer that was to take a channel from `from` to `to`, which is after now, does not take place, nor do those behind it.
-    pub fn channel_cancelled(&mut self, channel: u32, cause: Cause, from: Instant, to: Instant) {
-        self.channels[channel as usize].cancel(cause as usize, from, to);
+    /// A transfer that takes a channel from `from` to `to`, and was reported ahead, is no part of the measurement, which ends before;
+    /// nor are those behind it.
+    pub fn leave_out_of_channel(&mut self, channel: u32, cause: Cause, from: Instant, to: Instant) {
+        self.channels[channel as usize].leave_out(cause as usize, from, to);
     }
 
     /// The operation of a die, of that kind and reported before, is suspended `now`; the array takes reads from `ready` on.
@@ -318,8 +287,6 @@ impl Recorder {
     /// Ends the measurement at `now`, when nothing that should count is in flight any more.
     pub fn finish(&mut self, now: Instant) {
         self.tick(now);
-        self.booked.fill(Instant::ZERO);
-        self.booked_programs.fill(Instant::ZERO);
         self.end = self.end.max(now);
         let sample = self.sample(now);
         self.by_time.finish(now, sample, true);
@@ -356,15 +323,8 @@ impl Recorder {
     }
 
     fn sample(&self, at: Instant) -> SeriesSample {
-        let mut counters = self.counters;
-        let to_come =
-            |booked: &[Instant]| booked.iter().filter(|&&from| from >= at && from > Instant::ZERO).count() as u64;
-        let (reads, programs) = (to_come(&self.booked), to_come(&self.booked_programs));
-        counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= reads;
-        counters.ops[Cause::Gc as usize][OpKind::Program as usize] -= programs;
-        counters.gc_moved_pages -= programs;
         SeriesSample {
-            counters,
+            counters: self.counters,
             read_ns: self.latency(RequestKind::Read).sum_ns(),
             write_ns: self.latency(RequestKind::Write).sum_ns(),
             channel_ns: self.channels.iter().map(|resource| u128::from(resource.busy_until(at))).sum(),
@@ -558,36 +518,6 @@ mod tests {
         recorder.counters.gc_invocations += 2;
         recorder.finish(at(2 * MS));
         recorder
-    }
-
-    /// A program to 20 with a read booked behind it, and a row that closes at 10, 20 and 30.
-    #[test]
-    fn a_booked_read_counts_from_its_beginning() {
-        let reads = |recorder: &Recorder, at| recorder.sample(Instant(at)).counters.of(Cause::Gc, OpKind::Read);
-        let mut recorder = Recorder::new(shape(true));
-        recorder.die_busy(Die::new(1), OpKind::Program, Instant(0), Instant(20));
-        recorder.book_read(Die::new(1), Instant(20), Instant(30));
-        assert_eq!([10, 20, 21, 30].map(|at| reads(&recorder, at)), [0, 0, 1, 1]);
-        assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 25]);
-        recorder.cancel_read(Die::new(1));
-        assert_eq!([10, 30].map(|at| reads(&recorder, at)), [0, 0]);
-        assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 20]);
-        // A page that leaves until 22, goes back until 24, and is programmed until 40.
-        let programs = |recorder: &Recorder, at| {
-            let Counters { gc_moved_pages, ops, .. } = recorder.sample(Instant(at)).counters;
-            (gc_moved_pages, ops[Cause::Gc as usize][OpKind::Program as usize])
-        };
-        recorder.book_program(Die::new(1), 0, Instant(20), Instant(22), Instant(24), Instant(40));
-        assert_eq!([22, 23].map(|at| programs(&recorder, at)), [(0, 0), (1, 1)]);
-        let busy =
-            |recorder: &Recorder, at| recorder.sample(Instant(at)).die_ns + recorder.sample(Instant(at)).channel_ns;
-        assert_eq!([21, 24, 30].map(|at| busy(&recorder, at)), [21, 24, 30]);
-        recorder.cancel_program(Die::new(1), 0, Instant(24));
-        assert_eq!(programs(&recorder, 23), (0, 0));
-        assert_eq!([21, 24, 30].map(|at| busy(&recorder, at)), [21, 22, 22], "the page leaves all the same");
-        recorder.book_read(Die::new(1), Instant(20), Instant(30));
-        recorder.finish(Instant(20));
-        assert_eq!(reads(&recorder, 20), 1, "what began when the last request ended is counted");
     }
 
     #[test]

@@ -30,22 +30,22 @@ impl<const N: usize> BusyTime<N> {
         self.to = to.0;
     }
 
-    /// Takes back what was booked last, of that class, if it lies behind `now` as a whole.
-    pub(crate) fn cancel_after(&mut self, class: usize, now: Instant) {
+    /// Leaves out what was reported last, of that class, if it lies behind `now` as a whole.
+    pub(crate) fn leave_out_after(&mut self, class: usize, now: Instant) {
         if self.from > now.0 {
             self.busy[class] -= self.to - self.from;
             (self.from, self.to) = (0, 0);
         }
     }
 
-    /// Takes back work of a class that was booked to follow without a gap on what is done now. What is behind it is taken back too, in
-    /// any order.
-    pub(crate) fn cancel(&mut self, class: usize, from: Instant, to: Instant) {
+    /// Leaves out work of a class that was reported ahead and follows without a gap on what is done now. What is behind it is left out
+    /// too, in any order.
+    pub(crate) fn leave_out(&mut self, class: usize, from: Instant, to: Instant) {
         self.busy[class] -= to.0 - from.0;
         self.to = self.to.min(from.0);
     }
 
-    /// Takes back of what was booked last, of that class, what lies behind `now`; it has begun.
+    /// Cuts what was reported last, of that class, at `now`; it has begun.
     pub(crate) fn cut(&mut self, class: usize, now: Instant) {
         self.busy[class] -= self.ahead_of(now);
         self.to = self.to.min(now.0);
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_begun_can_be_taken_back() {
+    fn what_has_not_begun_can_be_left_out() {
         let mut resource = BusyTime::<3>::IDLE;
         resource.add(0, Instant(10), Instant(20));
         resource.add(1, Instant(30), Instant(50));
-        resource.cancel_after(1, Instant(30));
+        resource.leave_out_after(1, Instant(30));
         assert_eq!(resource.fractions(Instant(0), Instant(50)), [0.2, 0.4, 0.0], "it has begun");
-        resource.cancel_after(1, Instant(29));
+        resource.leave_out_after(1, Instant(29));
         assert_eq!(resource.fractions(Instant(0), Instant(50)), [0.2, 0.0, 0.0]);
         resource.add(2, Instant(30), Instant(40));
         assert_eq!([30, 35, 40].map(|now| resource.busy_until(Instant(now))), [10, 15, 20]);

@@ -190,16 +190,6 @@ impl Nand {
         Ok(())
     }
 
-    /// A read of an ordinary block that was counted does not take place.
-    pub fn cancel_read(&mut self, block: u32) {
-        self.blocks[block as usize].reads -= 1;
-    }
-
-    /// The last program of an ordinary block does not take place.
-    pub fn cancel_program(&mut self, block: u32) {
-        self.blocks[block as usize].next_page -= 1;
-    }
-
     /// Programs a page.
     ///
     /// # Errors

@@ -240,16 +240,6 @@ impl Flash {
         obey(self.nand.program_run(target, first, pages));
     }
 
-    /// A read of a page, where pages store nothing, does not take place.
-    pub(crate) fn cancel_read(&mut self, ppn: Ppn) {
-        self.nand.cancel_read(self.block_of(ppn));
-    }
-
-    /// The last program of a block, where pages store nothing, does not take place.
-    pub(crate) fn cancel_program(&mut self, ppn: Ppn) {
-        self.nand.cancel_program(self.block_of(ppn));
-    }
-
     /// Programs a page where pages store nothing and units are blocks.
     #[inline(always)]
     pub(crate) fn program_spot(&mut self, spot: Spot) {

@@ -195,7 +195,7 @@ impl Collections {
     /// The next page of a group leaves the array. Where pages store nothing and are correct when they leave their die, nothing
     /// more is kept of it.
     #[inline]
-    pub(super) fn add_read(&mut self, plan: impl Plan, die: Die, domain: Domain, content: Content) {
+    pub(super) fn add_read(&mut self, plan: &impl Plan, die: Die, domain: Domain, content: Content) {
         let collection = &mut self.all[domain.index()];
         if !plan.is_plain() {
             self.contents.set(domain, usize::from(collection.read), content);

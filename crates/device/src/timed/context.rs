@@ -112,9 +112,25 @@ impl<P: Plan> Context<'_, P> {
         !self.device.is_known(lpn)
     }
 
+    /// Lets the series know the time.
+    #[inline(always)]
+    pub(super) fn tick(&mut self) {
+        if let Some(bookings) = self.plan.bookings()
+            && self.device.recorder.row_due() <= self.now
+        {
+            bookings.close_rows(self.device, self.now);
+        }
+        self.device.recorder.tick(self.now);
+    }
+
     /// A request is complete.
     #[inline(always)]
     pub(super) fn complete(&mut self, request: RequestId, kind: RequestKind, arrived: Instant, bytes: u64) {
+        if let Some(bookings) = self.plan.bookings()
+            && self.device.recorder.closes_row(kind, bytes)
+        {
+            bookings.close_row(self.device, self.now);
+        }
         self.device.recorder.completed(kind, arrived, self.now, bytes);
         if !self.plan.is_bare()
             && let (Some(waits), Some(split)) = (&mut self.waits, &mut self.device.recorder.split)

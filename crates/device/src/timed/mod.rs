@@ -21,6 +21,7 @@ mod holders;
 mod host;
 mod idle;
 mod passage;
+mod plain;
 mod plan;
 mod queues;
 pub(crate) mod requests;
@@ -48,7 +49,9 @@ use context::Context;
 use front::wanted::Wanted;
 use gc_schedule::Idle;
 use host::Host;
-use passage::{ArrayDone, Event, Load, Passage, Transferred};
+use passage::{ArrayDone, Event, Passage, Transferred};
+use plain::record::Bookings;
+use plain::{booking, pages};
 use plan::{Any, Bare, Chip, Feature, Features, Plain, Plan};
 use queues::Queues;
 use timing::Timing;
@@ -75,8 +78,11 @@ struct Timed<'a, 'w, P: Plan = Any> {
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
-    let of_die =
-        Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE + Features::bytes_of_die(config) + splits(Waits::BYTES_OF_DIE);
+    let of_die = Passage::BYTES_OF_DIE
+        + Bookings::BYTES_OF_DIE
+        + Queues::BYTES_OF_DIE
+        + Features::bytes_of_die(config)
+        + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels + splits(Waits::BYTES) as u64;
@@ -119,8 +125,11 @@ pub(crate) fn run(
     let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
     match (is_plain, is_dynamic) {
-        (true, false) => setup.run(Plain::<false> { is_whole }),
-        (true, true) => setup.run(Plain::<true> { is_whole }),
+        (true, false) => {
+            let bookings = Bookings::new(setup.device);
+            setup.run(Plain::<false> { is_whole, bookings })
+        }
+        (true, true) => setup.run(Plain::<true> { is_whole, bookings: Bookings::OFF }),
         (false, is_dynamic) if is_bare => {
             let is_whole = is_whole && plan::never_waits(setup.device, config);
             setup.run(Bare { is_dynamic, is_whole })
@@ -140,7 +149,7 @@ struct Setup<'a, 'w> {
 }
 
 impl Setup<'_, '_> {
-    fn run<P: Plan>(self, plan: P) -> Result<Option<Timeline>, RunError> {
+    fn run<P: Plan>(self, mut plan: P) -> Result<Option<Timeline>, RunError> {
         let Setup { device, workload, config, watch, buffer, manner } = self;
         let has_payload = device.flash.nand().has_payload();
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
@@ -156,9 +165,7 @@ impl Setup<'_, '_> {
             &schedule,
             has_copybacks,
         );
-        if plan.is_plain() && !plan.is_dynamic() && plan.is_whole() {
-            timing.book_reads();
-        }
+        plain::set_up(&mut plan, &mut timing);
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let fill = device.has.fill;
@@ -265,7 +272,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             if !self.context.draining {
-                self.context.device.recorder.tick(now);
+                self.context.tick();
             }
             let has_arrived = self.happen();
             let has_room = !self.context.plan.is_plain() && self.host.buffer().is_some_and(WriteBuffer::has_changed);
@@ -349,11 +356,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn drain(&mut self) {
         if !self.context.draining {
             self.context.draining = true;
-            for die in self.context.device.ftl.geometry().all_dies() {
-                if self.passage.reads_later(self.context.now, die) {
-                    self.cancel_booked(die, self.passage.moves_later(self.context.now, die));
-                }
-            }
+            booking::end_measurement(self);
             self.passage.end_measurement(&mut self.context);
         }
     }
@@ -415,105 +418,18 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             P::Chip::beside(self, die);
-            if self.context.plan.is_plain()
-                && !self.context.plan.is_dynamic()
-                && self.passage.may_read_no_more(self.context.now, die)
-            {
-                self.reconsider(die);
-            }
+            booking::asked_at_work(self, die);
             return;
         }
         if P::Chip::before(self, die) {
             return;
         }
-        self.ask_who_booked(die);
-        let Timed { context, host, commands, passage, .. } = self;
+        booking::asks_channel(self, die);
+        let Timed { context, host, commands, .. } = self;
         let action = commands.next(context, host, die);
-        if context.plan.is_plain()
-            && let Action::Collect(domain) = action
-        {
-            let command = passage.next_command(die);
-            if let Some(kind) = commands.move_page(context, command, domain) {
-                if commands.may_join(context, die) {
-                    commands.join_pages(context, host, command, die, domain);
-                    if command.len() > 1 {
-                        return passage.start(context, die, passage.command(die).load());
-                    }
-                }
-                return match kind {
-                    OpKind::Read => passage.start(context, die, Load::page(OpKind::Read)),
-                    _ => {
-                        let next = if passage.books_reads() { commands.next_read(context, die, domain) } else { None };
-                        passage.start(context, die, Load::program(next.map(|next| next.at)));
-                        if let Some(next) = next
-                            && passage.reads_later(context.now, die)
-                        {
-                            commands.book_read(context, passage.next_command(die), domain, next);
-                        }
-                    }
-                };
-            }
+        if !pages::moves_page(self, die, action) {
+            self.carry_out(die, action);
         }
-        self.carry_out(die, action);
-    }
-
-    /// A request came to a die that has booked a read. If it comes before that, the read does not take place.
-    #[cold]
-    #[inline(never)]
-    fn reconsider(&mut self, die: Die) {
-        let Carried::Domain(domain) = self.passage.command(die).item(0).carried else { return };
-        if !self.commands.goes_on(&self.context, die, domain) {
-            self.cancel_booked(die, self.passage.may_program_no_more(self.context.now, die));
-        }
-    }
-
-    /// A die is about to use its channel. If another has booked a program behind what the channel carries, that is asked for in
-    /// turn.
-    #[inline(always)]
-    fn ask_who_booked(&mut self, die: Die) {
-        if self.context.plan.is_plain()
-            && !self.context.plan.is_dynamic()
-            && let Some(other) = self.passage.who_booked(self.context.now, die)
-        {
-            self.cancel_booked(other, true);
-            self.passage.skip_bookings(other);
-        }
-    }
-
-    /// The read that a die has booked does not take place; nor does the program before it, if that is booked too.
-    #[cold]
-    #[inline(never)]
-    fn cancel_booked(&mut self, die: Die, program: bool) {
-        let Timed { context, commands, passage, .. } = self;
-        let (page, is_done) = passage.cancel_read(context, die);
-        let Carried::Domain(domain) = page.carried else { return };
-        commands.forget_read(domain);
-        let has_read = |passage: &Passage, die| passage.command(die).kind() == OpKind::Read;
-        if program {
-            let (moved, is_sent) = passage.cancel_program(context, die);
-            commands.cancel_move(context, passage.next_command(die), domain, moved);
-            if is_sent {
-                context.queues.wake_as_sent(die, |die| has_read(passage, die), |die| passage.channel_of(die));
-            }
-        } else if is_done {
-            context.queues.wake_as_programmed(die, |die| has_read(passage, die));
-        }
-    }
-
-    /// The array of a die has read a page of a collection. If it can be sent at once, its program is booked, and the read of the
-    /// next page.
-    #[inline(always)]
-    fn move_on(&mut self, die: Die) -> bool {
-        let Timed { context, commands, passage, .. } = self;
-        if !passage.books_reads() {
-            return false;
-        }
-        let Some((domain, from)) = passage.sends_page(context.now, die) else { return false };
-        let Some((to, next)) = commands.move_read_page(context, die, domain, from) else { return false };
-        passage.book_program(context, die, [from, to], next.at);
-        commands.forget_read(domain);
-        commands.book_read(context, passage.next_command(die), domain, next);
-        true
     }
 
     /// Starts the command that was built for a die.
@@ -620,8 +536,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     }
 
     fn array_done(&mut self, die: Die) {
-        self.ask_who_booked(die);
-        if self.context.plan.is_plain() && !self.context.plan.is_dynamic() && self.move_on(die) {
+        if booking::array_done(self, die) {
             return;
         }
         match self.passage.array_done(&mut self.context, die) {

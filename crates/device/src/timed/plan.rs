@@ -8,30 +8,37 @@ use config::model::Source;
 
 pub(super) use super::chip::{Chip, Feature, Features, kind};
 use super::front::controller;
+use super::plain::record::Bookings;
 use crate::device::Device;
 use crate::scheduler;
 use ftl::schedule::Schedule;
 
 /// What is in force.
-pub(super) trait Plan: Copy {
+pub(super) trait Plan: Sized {
     /// The features of the chip: all that are configured, or none.
     type Chip: Chip<Self> + Feature;
 
     /// Whether a bare device has nothing but plain page mapping and foreground GC: no mechanism, no write buffer, nothing that pages
     /// store, and nothing that is kept of single pages.
-    fn is_plain(self) -> bool;
+    fn is_plain(&self) -> bool;
 
     /// Whether commands take no time but that of data on channels and of arrays, one after the other, and nobody watches them: no
     /// superpages, no cycles of commands without data, no DRAM, no error correction, no suspends, no cache modes, no wordlines that
     /// are programmed as a whole, no host link, no controller time of commands, no transfers in part, no slow die, no timeline, no split
     /// of latencies.
-    fn is_bare(self) -> bool;
+    fn is_bare(&self) -> bool;
 
     /// Whether a dynamic allocation hands pages to dies that are free.
-    fn is_dynamic(self) -> bool;
+    fn is_dynamic(&self) -> bool;
 
     /// Whether every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
-    fn is_whole(self) -> bool;
+    fn is_whole(&self) -> bool;
+
+    /// What dies will do, where that is known; only plain devices with static allocation have such a thing.
+    #[inline(always)]
+    fn bookings(&mut self) -> Option<&mut Bookings> {
+        None
+    }
 }
 
 /// Anything may be in force.
@@ -44,22 +51,22 @@ impl Plan for Any {
     type Chip = Features;
 
     #[inline(always)]
-    fn is_plain(self) -> bool {
+    fn is_plain(&self) -> bool {
         false
     }
 
     #[inline(always)]
-    fn is_bare(self) -> bool {
+    fn is_bare(&self) -> bool {
         false
     }
 
     #[inline(always)]
-    fn is_dynamic(self) -> bool {
+    fn is_dynamic(&self) -> bool {
         self.is_dynamic
     }
 
     #[inline(always)]
-    fn is_whole(self) -> bool {
+    fn is_whole(&self) -> bool {
         false
     }
 }
@@ -75,53 +82,58 @@ impl Plan for Bare {
     type Chip = super::chip::NoFeatures;
 
     #[inline(always)]
-    fn is_plain(self) -> bool {
+    fn is_plain(&self) -> bool {
         false
     }
 
     #[inline(always)]
-    fn is_bare(self) -> bool {
+    fn is_bare(&self) -> bool {
         true
     }
 
     #[inline(always)]
-    fn is_dynamic(self) -> bool {
+    fn is_dynamic(&self) -> bool {
         self.is_dynamic
     }
 
     #[inline(always)]
-    fn is_whole(self) -> bool {
+    fn is_whole(&self) -> bool {
         self.is_whole
     }
 }
 
 /// Plain page mapping.
-#[derive(Clone, Copy)]
 pub(super) struct Plain<const IS_DYNAMIC: bool> {
     pub(super) is_whole: bool,
+    pub(super) bookings: Bookings,
 }
 
 impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     type Chip = super::chip::NoFeatures;
 
     #[inline(always)]
-    fn is_plain(self) -> bool {
+    fn is_plain(&self) -> bool {
         true
     }
 
     #[inline(always)]
-    fn is_bare(self) -> bool {
+    fn is_bare(&self) -> bool {
         true
     }
 
     #[inline(always)]
-    fn is_dynamic(self) -> bool {
+    fn is_dynamic(&self) -> bool {
         IS_DYNAMIC
     }
 
     #[inline(always)]
-    fn is_whole(self) -> bool {
+    fn is_whole(&self) -> bool {
         self.is_whole
+    }
+
+    #[inline(always)]
+    fn bookings(&mut self) -> Option<&mut Bookings> {
+        if !IS_DYNAMIC && self.bookings.are_on() { Some(&mut self.bookings) } else { None }
     }
 }
 

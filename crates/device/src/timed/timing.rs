@@ -19,8 +19,8 @@ impl Line {
     pub(super) const ARRIVAL: Line = Line(0);
     /// The oldest page under correction.
     pub(super) const CORRECTION: Line = Line(1);
-    /// Reads that are booked behind programs, where they all take as long: there nothing is corrected.
-    const BOOKED: Line = Line::CORRECTION;
+    /// Reads behind programs, as one event, where they all take as long: there nothing is corrected.
+    const PAIRS: Line = Line::CORRECTION;
     /// A channel that somebody came to wait for.
     pub(super) const CHANNEL: Line = Line(2);
 }
@@ -40,8 +40,8 @@ impl Delay {
 /// Delays so far, by line.
 struct Lines {
     delays: Vec<Duration>,
-    /// Of reads that are booked.
-    booked: u32,
+    /// Of pairs.
+    pairs: u32,
 }
 
 impl Lines {
@@ -49,7 +49,7 @@ impl Lines {
     const FIXED: usize = [Line::ARRIVAL, Line::CORRECTION, Line::CHANNEL].len();
 
     fn count(&self) -> u32 {
-        (Lines::FIXED + self.delays.len()) as u32 + self.booked
+        (Lines::FIXED + self.delays.len()) as u32 + self.pairs
     }
 
     /// A delay in its own line, or in that of an equal one.
@@ -97,9 +97,9 @@ pub(super) struct Timing {
     /// By page type.
     program: [Delay; MAX_BITS],
     erase: Delay,
-    /// By page types of the program and of the read behind it: the time of the read, in a line of its own. Empty where no reads
-    /// are booked.
-    booked: Vec<[Delay; MAX_BITS]>,
+    /// By page types of the program and of the read behind it: the time of the read, in a line of its own. Empty where the two are
+    /// not one event.
+    pairs: Vec<[Delay; MAX_BITS]>,
     /// The cycles of a command without data, by its pages less one; empty if they take no time.
     command: Vec<Delay>,
     /// The cycles and the data of a program, by its pages less one.
@@ -154,7 +154,7 @@ impl Timing {
         let command = timing.command_overhead * u64::from(in_step.planes);
         let dram = timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate));
         let planes = geometry.planes_per_die;
-        let mut lines = Lines { delays: Vec::new(), booked: 0 };
+        let mut lines = Lines { delays: Vec::new(), pairs: 0 };
         let mut by_type =
             |times: &[Duration]| std::array::from_fn(|page_type| lines.delay(times[page_type.min(times.len() - 1)]));
         let (read, program) = (by_type(&timing.read), by_type(&timing.program));
@@ -175,7 +175,7 @@ impl Timing {
             program,
             copy,
             erase: lines.delay(timing.erase),
-            booked: Vec::new(),
+            pairs: Vec::new(),
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes * pages_of_a_plane, command + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
@@ -195,21 +195,25 @@ impl Timing {
         }
     }
 
-    /// Has reads of collections be booked behind their programs, unless something takes no time at all: what happens at one
-    /// instant has an order.
-    pub(super) fn book_reads(&mut self) {
-        if !self.all_take_time() {
-            return;
+    /// Has programs with a read behind them be one event, unless something takes no time at all: what happens at one instant has an
+    /// order. Returns whether they are.
+    pub(super) fn join_pairs(&mut self) -> bool {
+        if self.all_take_time() {
+            self.add_lines_of_pairs();
         }
+        !self.pairs.is_empty()
+    }
+
+    fn add_lines_of_pairs(&mut self) {
         let one = [self.read[0]; MAX_BITS];
         if self.types.is_empty() {
-            self.booked = vec![one.map(|delay| Delay { line: Line::BOOKED, ..delay })];
+            self.pairs = vec![one.map(|delay| Delay { line: Line::PAIRS, ..delay })];
             return;
         }
         for _ in 0..MAX_BITS {
             let from = self.lines.count();
-            self.booked.push(std::array::from_fn(|read| Delay { line: Line(from + read as u32), ..self.read[read] }));
-            self.lines.booked += MAX_BITS as u32;
+            self.pairs.push(std::array::from_fn(|read| Delay { line: Line(from + read as u32), ..self.read[read] }));
+            self.lines.pairs += MAX_BITS as u32;
         }
     }
 
@@ -219,27 +223,21 @@ impl Timing {
         times.into_iter().flatten().all(|delay| delay.time > Duration::ZERO)
     }
 
-    /// Whether reads are booked.
-    #[inline]
-    pub(super) fn books_reads(&self) -> bool {
-        !self.booked.is_empty()
-    }
-
     /// The read of a page that follows on the program of a page, by their offsets in their blocks.
     #[inline(always)]
-    pub(super) fn booked_read(&self, program: impl FnOnce() -> u32, read: impl FnOnce() -> u32) -> Delay {
+    pub(super) fn read_behind(&self, program: impl FnOnce() -> u32, read: impl FnOnce() -> u32) -> Delay {
         if self.types.is_empty() {
-            return self.booked[0][0];
+            return self.pairs[0][0];
         }
-        self.booked[self.page_type(program())][self.page_type(read())]
+        self.pairs[self.page_type(program())][self.page_type(read())]
     }
 
-    /// Where a program waits for its end whose booked read does not take place.
+    /// Where a program waits for its end whose read does not take place.
     pub(super) fn line_of_program(&self) -> Line {
         self.program[0].line
     }
 
-    /// A time that something else takes, such as a feature of the chip, with its line. Nothing is booked yet.
+    /// A time that something else takes, such as a feature of the chip, with its line. There are no pairs yet.
     pub(super) fn delay(&mut self, time: Duration) -> Delay {
         self.lines.delay(time)
     }

@@ -215,18 +215,6 @@ impl Kernel {
         Some(MovedRun { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32) })
     }
 
-    /// The last page that was placed in a domain goes back to the unit that is collected.
-    pub(crate) fn move_back(&mut self, domain: Domain, from: Ppn, to: Ppn) {
-        let lpn = self.lpn_at(to).expect("a page was placed there");
-        let ((of, cursor), (unit, slot)) = (self.geometry.unit_and_slot(from), self.geometry.unit_and_slot(to));
-        self.bind(lpn, from);
-        self.reverse[to.index()] = NONE;
-        self.units[of.index()].valid += 1;
-        self.units[unit.index()].valid -= 1;
-        self.packed_frontier_mut(domain, Stream::FIRST).slot = slot;
-        self.job_mut(domain).expect("its collection").cursor = cursor;
-    }
-
     /// Uses up a slot of a frontier for a page that holds nothing.
     pub(crate) fn place_dummy(&mut self, domain: Domain, stream: Stream) -> Placement {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);

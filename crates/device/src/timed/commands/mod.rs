@@ -1,7 +1,6 @@
 //! Commands: what goes into one, and what changes with it in the FTL and in the array. What may go into one is in `ready`,
-//! and the commands themselves are built in `reads`, `programs`, `steps` and `pages`.
+//! and the commands themselves are built in `reads`, `programs` and `steps`.
 
-mod pages;
 mod programs;
 pub(super) mod reads;
 mod ready;
@@ -14,7 +13,7 @@ use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
 
 use super::choice::Found;
-use super::collections::Collections;
+use super::collections::{Collections, InHand};
 use super::command::{Carried, Command, Item};
 use super::context::Context;
 use super::gc_schedule::{GcSchedule, Idle};
@@ -67,6 +66,18 @@ impl Commands {
             patience: scheduler::max_wait(scheduler).map(patience),
             has_one_domain: ftl.geometry().domains_per_die() == 1 && ftl.allocation().dynamic().is_none(),
         }
+    }
+
+    /// The page that a domain's collection has in hand, where pages store nothing and are correct when they leave their die.
+    #[inline(always)]
+    pub(super) fn in_hand(&mut self, domain: Domain) -> InHand<'_> {
+        self.collections.in_hand(domain)
+    }
+
+    /// Collections of a die share commands.
+    #[inline(always)]
+    pub(super) fn merges_collections(&self) -> bool {
+        self.scheduler.merges_collections()
     }
 
     /// Builds the command for what a die does. Returns whether there is one: what a page was to be protected from may be

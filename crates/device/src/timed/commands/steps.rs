@@ -95,7 +95,7 @@ impl Commands {
     }
 
     /// Adds the next step of a domain's collection, if it is equal and fits the first one's address.
-    pub(super) fn join_domain(
+    pub(in crate::timed) fn join_domain(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &Host,
@@ -182,7 +182,7 @@ impl Commands {
                 return;
             }
             is_first = false;
-            self.collections.add_read(context.plan, die, domain, flash.read(page));
+            self.collections.add_read(&context.plan, die, domain, flash.read(page));
             if !context.plan.is_plain() {
                 context.device.note_read(page);
             }

@@ -71,16 +71,10 @@ impl Ways {
         let kind = load.kind;
         record.phase = Phase::Array;
         let Delay { time, line } = self.time_of_array(context, die, &record.command, load);
-        let (until, command, flash) = (from + time, &record.command, &context.device.flash);
-        if context.plan.is_plain()
-            && let Some(next) = load.next
-        {
-            let read = self.timing.booked_read(|| flash.page_offset(command.lead()), || flash.page_offset(next));
-            (record.booked, record.booked_line) = (until, read.line);
-            self.timers.set(read.line.0, until + read.time, self.rank_of_array(die));
+        let until = from + time;
+        if let Some(next) = load.next {
             context.device.recorder.die_busy(die, kind, from, until);
-            context.device.recorder.book_read(die, until, until + read.time);
-            return;
+            return self.program_and_read(context, die, record.command.item(0), next, until);
         }
         self.timers.set(line.0, until, self.rank_of_array(die));
         if !context.draining {

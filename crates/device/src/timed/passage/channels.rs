@@ -16,19 +16,19 @@ impl Passage {
         for (record, die) in self.dies.iter().zip(context.device.ftl.geometry().all_dies()) {
             let recorder = &mut context.device.recorder;
             let load = record.command.load();
-            recorder.die_cancelled(die, load.kind, context.now);
+            recorder.leave_out_of_die(die, load.kind, context.now);
             let is_data_out = record.phase == Phase::DataOut;
             if !takes_ahead || !is_data_out && (record.phase, load.kind) != (Phase::Array, OpKind::Program) {
                 continue;
             }
-            // A program goes as a whole, reads page by page. One whose booked read was cancelled is of a page that is not known any more.
+            // A program goes as a whole, reads page by page.
             let (transfers, time) = match is_data_out {
                 true => (load.count as u64, timing.transfer(true, 1)),
-                false => (1, timing.transfer(false, load.count.max(1))),
+                false => (1, timing.transfer(false, load.count)),
             };
             for from in (0..transfers).map(|number| record.sends + time * number) {
                 if from > context.now {
-                    recorder.channel_cancelled(record.channel, load.cause, from, from + time);
+                    recorder.leave_out_of_channel(record.channel, load.cause, from, from + time);
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Ways {
         let (phase, Load { kind, cause, count, .. }) = (record.phase, load);
         let is_bare = context.plan.is_bare();
         let (delay, pages) = match (phase, kind) {
-            (Phase::Command, OpKind::Program) if has_data_in(context.plan, record, load) => {
+            (Phase::Command, OpKind::Program) if has_data_in(&context.plan, record, load) => {
                 (self.timing.data_in(count), count as u64)
             }
             (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),

@@ -3,13 +3,13 @@
 //! It knows addresses and times. For whom a page is, it hands back to those above, as it was given.
 
 pub(super) mod arrays;
-mod booking;
 mod channels;
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Duration, Instant, OpKind, Ppn, Queue};
+use base::{Cause, Die, Duration, Instant, OpKind, Queue};
 use engine::Timers;
+use ftl::Spot;
 use metrics::{LatencyPart, Timeline};
 
 use super::command::{Carried, Command};
@@ -92,20 +92,10 @@ pub(super) struct DieRecord {
     pub(super) sent: u8,
     /// Whether a timer runs that says how long it has been idle.
     times_idle: bool,
-    /// So many pages are sent before a program is booked again.
-    skips: u8,
     /// Its channel.
     pub(super) channel: u32,
-    /// When the read begins, or began, that was booked behind a program.
-    booked: Instant,
-    /// When the transfer of the program begins, or began, that was booked behind the read of a page; and where that page was and
-    /// where it is programmed.
-    moves: Instant,
-    moved: [Ppn; 2],
     /// When the transfer of its command begins, or began, where channels are taken ahead.
-    sends: Instant,
-    /// The line of the timer of the booked read.
-    booked_line: Line,
+    pub(super) sends: Instant,
     pub(super) command: Command,
 }
 
@@ -118,7 +108,7 @@ pub(super) struct Load {
     cause: Cause,
     count: usize,
     /// The page that the die reads next for its collection, if nothing comes in between.
-    next: Option<Ppn>,
+    next: Option<Spot>,
 }
 
 impl Load {
@@ -128,7 +118,7 @@ impl Load {
     }
 
     /// The program of a page of a collection, which reads that page next.
-    pub(super) fn program(next: Option<Ppn>) -> Load {
+    pub(super) fn program(next: Option<Spot>) -> Load {
         Load { next, ..Load::page(OpKind::Program) }
     }
 }
@@ -149,15 +139,12 @@ pub(super) struct Channel {
     pub(super) is_awaited: bool,
     /// The die that goes on when the transfer ends, unless that is decided already.
     pub(super) holder: Option<Die>,
-    /// The die whose program was booked last, and when its transfer begins.
-    booked: Option<Die>,
-    booked_from: Instant,
     /// Dies that wait to be sent a command without data. They go first: a command is short, and until it has
     /// it the die's array stands still.
     pub(super) commands: VecDeque<Die>,
     pub(super) waiting: VecDeque<Die>,
     /// Dies that send the pages of a read, in this order, where channels are taken ahead.
-    senders: VecDeque<Die>,
+    pub(super) senders: VecDeque<Die>,
 }
 
 impl Channel {
@@ -221,11 +208,6 @@ impl Passage {
             sent: 0,
             times_idle: false,
             channel: ftl.geometry().channel_of_die(die),
-            booked: Instant::ZERO,
-            booked_line: Line::CORRECTION,
-            moves: Instant::ZERO,
-            moved: [Ppn(0); 2],
-            skips: 0,
             sends: Instant::ZERO,
             command: Command::NONE,
         };
@@ -384,7 +366,7 @@ impl Passage {
         record.sent = 0;
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let has_cycles = !context.plan.is_bare() && self.ways.timing.has_command_cycles();
-        if has_data_in(context.plan, record, load) || has_cycles {
+        if has_data_in(&context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
             self.ways.ask_channel(context, die, record, load);
         } else {
@@ -521,7 +503,7 @@ pub(super) fn count<P: Plan>(
 
 /// Whether data are sent with a command.
 #[inline(always)]
-fn has_data_in(plan: impl Plan, record: &DieRecord, load: Load) -> bool {
+fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> bool {
     if plan.is_plain() { load.kind == OpKind::Program } else { record.command.has_data_in() }
 }
 
