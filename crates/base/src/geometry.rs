@@ -455,6 +455,12 @@ impl Geometry {
         (domain * self.unit_width + lane) * self.blocks_per_plane + offset
     }
 
+    /// The reclaim unit of a block.
+    pub fn unit_of_block(&self, block: u32) -> Unit {
+        let (plane, offset) = (block / self.blocks_per_plane, block % self.blocks_per_plane);
+        Unit::new(plane / self.unit_width * self.units_per_domain() + offset)
+    }
+
     /// The page offset, inside its block, of a slot.
     #[inline]
     pub fn page_of_slot(&self, slot: Slot) -> u32 {

@@ -39,6 +39,7 @@ pub(crate) fn run(
                     evict(device, buffer, page);
                 }
             }
+            device.fill_up();
             device.recorder.finish(now);
             return Ok(());
         }
@@ -241,6 +242,9 @@ fn serve_buffered(
                 evict_oldest(device, buffer);
             }
             evict_due(device, buffer);
+            if request.fua && !buffer.is_protected {
+                device.fill_up();
+            }
         }
         RequestKind::Read => {
             for (lpn, _) in span.pages() {
@@ -275,6 +279,7 @@ fn serve_buffered(
             device.promise_durable(0);
             buffer.flush();
             evict_due(device, buffer);
+            device.fill_up();
             device.check_durable(0);
         }
     }

@@ -69,6 +69,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
             json!({ "kind": "state", "path": path })
         }
     };
+    device.fill_up();
     device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
     device.flash.nand_mut().forget_highest_error();
     device.flash.nand_mut().forget_highest_share();

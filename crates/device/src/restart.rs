@@ -34,6 +34,7 @@ impl Device {
         let (ftl, recovery) = recovered.expect("restarts are refused where nothing can be found again");
         self.ftl = ftl;
         recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
+        self.fill_up();
         Ok(Restarted {
             pages_read: recovery.pages_read * u64::from(self.parts.count),
             erased: recovery.erased as u64,

@@ -255,6 +255,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
     let restored = pages.restore(&mut device.ftl, read, &policies(config), config.run.seed)?;
     restored.map_err(|problem| damaged(&problem))?;
     device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
+    device.flash.begin_passes();
     if !marked_alike(device, pages) {
         return Err(damaged(NOT_ALIKE));
     }
@@ -264,6 +265,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         return Err(damaged("a page that is not its own"));
     }
     device.trust_array();
+    device.fill_up_parts();
     Ok(())
 }
 

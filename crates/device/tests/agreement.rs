@@ -88,6 +88,90 @@ fn whole_pages(seed: u64, config: &Config) -> TraceFile {
     TraceFile::new(&rows)
 }
 
+/// Wordlines are filled up for the same erases, and at the end; `timed` never fills one up because somebody waits. With two passes it
+/// does not count dummy pages at the end whose second pass has not come.
+#[test]
+fn whole_wordlines_agree() {
+    let (mut filled, mut collected, mut compared) = (0.0, 0.0, [0, 0]);
+    for seed in 0..60 {
+        let mut config = random_config(seed + 3_100_000);
+        let two_pass = seed % 2 == 1;
+        make_one_shot(&mut config, seed, two_pass);
+        if looks_at_time(&config) || config.ftl.get("reclaim_unit").name == "superblock" {
+            continue;
+        }
+        choose(&mut config.ftl, "write_buffer", "none", &[]);
+        execute(&mut config, Executor::Count);
+        config.run.checks = Checks::Fast;
+        config.device.user_capacity = device::largest_user_capacity(&config) * 9 / 10 / 65536 * 65536;
+        if config.device.user_capacity == 0 {
+            continue;
+        }
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        let trace = whole_pages(seed, &config);
+        config.workload.source = trace.source();
+        config.workload.end = End { rounds: Some(1), ..End::default() };
+        (config.host.replay, config.host.queue_depth) = (Replay::Closed, Some(1000));
+        if two_pass {
+            agree_but_for_the_last_wordlines(seed, &mut config);
+        } else {
+            agree(seed, &mut config);
+        }
+        config.run.executor = Executor::Count;
+        let summary = run(&config);
+        filled += figure(&summary, "flash.by_cause.rmw.programs");
+        collected += figure(&summary, "gc.moved_pages");
+        compared[usize::from(two_pass)] += 1;
+        assert_eq!(figure(&summary, "flash.first_passes") > 0.0, two_pass);
+    }
+    assert!(filled > 1000.0 && collected > 1000.0, "{filled} filled up, {collected} moved");
+    assert!(compared.iter().all(|&cases| cases >= 5), "{compared:?} cases");
+}
+
+fn agree_but_for_the_last_wordlines(seed: u64, config: &mut Config) {
+    config.run.executor = Executor::Timed;
+    let timed = run(config);
+    config.run.executor = Executor::Count;
+    let count = run(config);
+    let others = |summary: &Value| {
+        let mut decisions = decisions(summary);
+        for filled in ["waf", "waf_units", "rmw"] {
+            decisions[filled] = Value::Null;
+        }
+        decisions
+    };
+    assert_eq!(others(&timed), others(&count), "case {seed}: {config:#?}");
+    let filled = |summary: &Value| figure(summary, "flash.by_cause.rmw.programs");
+    let device = &config.device;
+    let planes = device.channels * device.chips_per_channel * device.dies_per_chip * device.planes_per_die;
+    // One wordline of each of at most two active blocks.
+    let most = f64::from(2 * planes * device.cell.bits());
+    let more = filled(&count) - filled(&timed);
+    assert!((0.0..=most).contains(&more), "case {seed}: {more} dummy pages more, and {most} at most");
+}
+
+/// Has a device program wordlines as a whole, with what that calls for.
+fn make_one_shot(config: &mut Config, seed: u64, two_pass: bool) {
+    let mut choice = base::Selection::default_of(&base::programming::PROGRAMMING.choices[1 + usize::from(two_pass)]);
+    choice.set("pad_after", ParamValue::Time(base::Duration(1 << 60)));
+    let device = &mut config.device;
+    device.program_order = base::ProgramOrder::Consecutive;
+    *device.features.get_mut("programming") = choice;
+    device.cell = [base::Cell::Mlc, base::Cell::Tlc][seed as usize / 2 % 2];
+    let bits = device.cell.bits();
+    device.pages_per_block = bits * (2 + seed as u32 % 5);
+    device.blocks_per_plane += 30;
+    device.wear.read_limit = None;
+    *device.features.get_mut("cache_program") = base::Selection::default_of(&base::cache::PROGRAM.choices[0]);
+    device.timing.program = vec![device.timing.program[0]; bits as usize];
+    device.timing.read = vec![device.timing.read[0]; bits as usize];
+    let only = [("mapping", "page"), ("paired_page", "none"), ("migration", "off-chip"), ("read_disturb", "ignore")];
+    only.iter().for_each(|(seam, name)| choose(&mut config.ftl, seam, name, &[]));
+    if config.ftl.get("gc_schedule").name == "threshold" {
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 3.into())]);
+    }
+}
+
 #[test]
 fn dynamic_allocations_agree_on_average() {
     // Dynamic allocations look at time, so single pages differ, and so does the write amplification by a few percent:

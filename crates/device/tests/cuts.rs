@@ -49,9 +49,7 @@ fn cut_often(sets: &[&str], twice: bool, often: u64) -> LivesTally {
 
 #[track_caller]
 fn assert_survives(what: &str, sets: &[&str]) {
-    // A recovery takes no time, and programs page by page: with whole wordlines it is not interrupted here.
-    let is_whole = sets.iter().any(|set| set.starts_with("device.programming"));
-    for twice in if is_whole { &[false][..] } else { &[false, true] }.iter().copied() {
+    for twice in [false, true] {
         let tally =
             std::panic::catch_unwind(|| cut(sets, twice)).unwrap_or_else(|_| panic!("{what}, a second cut: {twice}"));
         assert_eq!(

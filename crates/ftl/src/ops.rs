@@ -150,4 +150,16 @@ pub trait Array {
     fn read(&mut self, cause: Cause, from: Ppn);
     /// A unit is to be erased.
     fn erased(&mut self, erasure: Erasure);
+    /// The erase of a unit has to wait for pages that are placed and not programmed. Returns the active unit of the first of them, which
+    /// is to be filled up.
+    #[inline]
+    fn waits_for(&self, _unit: Unit) -> Option<Unit> {
+        None
+    }
+    /// Pages whose data the controller still holds after a failed program: all that were placed in the unit and not programmed, where
+    /// pages wait for others. None where each is programmed by itself.
+    #[inline]
+    fn held(&self) -> Vec<Ppn> {
+        Vec::new()
+    }
 }

@@ -9,7 +9,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Job, Kernel, PREFETCH_DISTANCE, PageKind, Placement, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, PageOrigin, Product};
-use crate::ops::{Array, Erasure, How, Op, PagePayload, Placed, Step, Way};
+use crate::ops::{Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
@@ -649,6 +649,7 @@ impl<M: Mechanisms> Page<M> {
         if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
+                self.fill_up_for(domain, job.unit, array);
                 array.erased(self.erasure(domain, job.unit));
                 self.unit_erased(domain, job.unit);
             }
@@ -701,7 +702,7 @@ impl<M: Mechanisms> Page<M> {
             let how = self.how_of_one(domain, stream, from);
             let Some(placed) = self.copy_from(domain, stream, job.unit, from, how) else { continue };
             if !array.moved(job.cause, how, from, placed) {
-                self.repair(placed.at, Some(from), array);
+                self.repair(placed.at, DataSource::Page(from), array);
             }
         }
     }
@@ -733,7 +734,7 @@ impl<M: Mechanisms> Page<M> {
                 group.pages().iter().for_each(|&page| self.page_read(page));
                 let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
                 if !array.combined(cause, group, placed) {
-                    self.repair(placed.at, None, array);
+                    self.repair(placed.at, DataSource::Controller, array);
                 }
                 if op == Op::Combine {
                     self.committed(domain);
@@ -751,6 +752,8 @@ impl<M: Mechanisms> Page<M> {
                     map.fetched(&mut self.kernel, domain);
                 }
             }
+            // What is filled up may change what comes next.
+            Op::Erase(unit) if self.fill_up_for(domain, unit, array) => {}
             Op::Erase(unit) => {
                 array.erased(self.erasure(domain, unit));
                 self.unit_erased(domain, unit);
@@ -766,7 +769,7 @@ impl<M: Mechanisms> Page<M> {
             self.page_read(from);
             let placed = self.copy(domain, from, how).expect("nothing changes in between");
             if !array.moved(cause, how, from, placed) {
-                return self.repair(placed.at, Some(from), array);
+                return self.repair(placed.at, DataSource::Page(from), array);
             }
         }
         for _ in 0..group.pads {
@@ -774,11 +777,36 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
+    /// Fills up the active units in which newer versions of a unit's pages wait for others, so that they are programmed before its erase.
+    /// Returns whether there were any.
+    #[inline]
+    fn fill_up_for(&mut self, domain: Domain, unit: Unit, array: &mut impl Array) -> bool {
+        let mut fills = false;
+        while let Some(open) = array.waits_for(unit) {
+            self.fill_up_unit(domain, open, array);
+            fills = true;
+        }
+        fills
+    }
+
+    #[cold]
+    fn fill_up_unit(&mut self, domain: Domain, open: Unit, array: &mut impl Array) {
+        let own = self.kernel.geometry().domain_of_unit(open);
+        let had_job = self.kernel.job(own).is_some();
+        let placed = self.pad_unit(own, open).expect("pages wait in active units");
+        if !array.combined(Cause::Rmw, &Group::EMPTY, placed) {
+            self.repair(placed.at, DataSource::Controller, array);
+        }
+        if own != domain && !had_job && self.kernel.job(own).is_some() {
+            self.collect(own, array);
+        }
+    }
+
     /// Programs a dummy page.
     fn fill_up(&mut self, domain: Domain, cause: Cause, array: &mut impl Array) {
         let placed = self.pad(domain);
         if !array.combined(cause, &Group::EMPTY, placed) {
-            self.repair(placed.at, None, array);
+            self.repair(placed.at, DataSource::Controller, array);
         }
     }
 }

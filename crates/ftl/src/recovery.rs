@@ -253,15 +253,23 @@ impl<M: Mechanisms> Page<M> {
         }
         self.mechanisms.reopen(&mut self.kernel);
         for &at in &rest.holes {
+            if self.kernel.state_of(self.kernel.geometry().unit_of(at)) == UnitState::Closed {
+                // A program failed there.
+                continue;
+            }
             let tag = self.kernel.tag(PageKind::Dummy, || 0, at);
             let dummy = Placed { at, holds: PagePayload::Nothing, tag, way: Way::Plain };
-            assert!(array.combined(Cause::Backup, &Group::EMPTY, dummy), "no program fails during a restart");
+            if !array.combined(Cause::Backup, &Group::EMPTY, dummy) {
+                self.repair(at, DataSource::Controller, array);
+            }
         }
         let mut rescued = Vec::new();
         for rescue in &rest.rescues {
             let placed = self.rescue(rescue, &rescued);
             rescued.push(placed.at);
-            assert!(array.rewritten(Cause::Backup, rescue.source(), placed), "no program fails during a restart");
+            if !array.rewritten(Cause::Backup, rescue.source(), placed) {
+                self.repair(placed.at, rescue.source(), array);
+            }
         }
         let domains = self.kernel.geometry().all_domains();
         if !self.on_demand {

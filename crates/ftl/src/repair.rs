@@ -1,7 +1,7 @@
 //! A program that failed: its page and the lower pages of its wordline are written elsewhere.
 //!
 //! The unit takes no more pages. It is emptied like any other and used again: a failure is taken as
-//! transient, blocks are not retired.
+//! transient, blocks are not retired. Where pages wait for others to be programmed with them, all that wait in the unit go elsewhere.
 
 use base::{Cause, Domain, Lpn, Ppn};
 
@@ -10,16 +10,17 @@ use crate::ops::{Array, DataSource};
 use crate::page::Page;
 
 impl<M: Mechanisms> Page<M> {
-    /// Deals with the failed program of a page: of a host page, or of a copy of another page.
-    pub(crate) fn repair(&mut self, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
+    /// Deals with the failed program of a page, whose data are there.
+    pub(crate) fn repair(&mut self, at: Ppn, source: DataSource, array: &mut impl Array) {
         let unit = self.kernel.geometry().unit_of(at);
         let domain = self.kernel.geometry().domain_of_unit(unit);
         if self.mechanisms.failed(&self.kernel, domain, at) {
             return;
         }
-        let mut hurt = self.hurt_below(domain, at);
-        if let Some(lpn) = self.kernel.lpn_at(at) {
-            hurt.push((lpn, copied_from.map_or(DataSource::Controller, DataSource::Page)));
+        let mut hurt = self.hurt_with(array.held());
+        if hurt.is_empty() {
+            hurt = self.hurt_below(domain, at);
+            hurt.extend(self.kernel.lpn_at(at).map(|lpn| (lpn, source)));
         }
         let stream = self.kernel.stream_of(unit);
         if self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit) {
@@ -42,6 +43,11 @@ impl<M: Mechanisms> Page<M> {
         if !self.kernel.is_of_map(lpn) {
             self.kernel.forget(lpn);
         }
+    }
+
+    /// The valid ones of pages that waited for each other. The unit takes no more pages, so none of them comes to be programmed there.
+    fn hurt_with(&self, held: Vec<Ppn>) -> Vec<(Lpn, DataSource)> {
+        held.into_iter().filter_map(|page| Some((self.kernel.lpn_at(page)?, DataSource::PageBuffer(page)))).collect()
     }
 
     /// The valid lower pages of a page's wordline, and where their data are left.

@@ -24,12 +24,15 @@ impl Nand {
 
     /// The power went off: wordlines that have not had their second pass are lost, and there are no more passes.
     pub fn end_passes(&mut self) {
-        let bits = self.shape.cell.bits();
-        for (block, passes) in (0..).zip(std::mem::take(&mut self.passes)) {
-            let programmed = u32::from(self.blocks[block as usize].next_page);
-            let first = u32::from(passes.second) * bits;
-            (first..programmed).for_each(|page| self.lose(block, page));
-        }
+        (0..self.passes.len() as u32).for_each(|block| self.fail_passes(block));
+        self.passes.clear();
+    }
+
+    /// A pass over a wordline of a block failed: all that have not had their second pass are lost.
+    pub fn fail_passes(&mut self, block: u32) {
+        let Some(passes) = self.passes.get(block as usize) else { return };
+        let first = u32::from(passes.second) * self.shape.cell.bits();
+        (first..u32::from(self.blocks[block as usize].next_page)).for_each(|page| self.lose(block, page));
     }
 
     /// Programs a page's wordline for the first time, coarsely. Programs shift the cells of the wordline before, which has its second

@@ -27,17 +27,23 @@ impl<'a> AtOnce<'a> {
         AtOnce { flash, counters, watchdog, held, has_erased: false }
     }
 
+    /// Places a page, whose last version that is older lies at `old`.
     #[inline(always)]
-    fn program(&mut self, cause: Cause, placed: Placed, data: Content) -> bool {
+    fn program(&mut self, cause: Cause, placed: Placed, data: Content, old: Option<Ppn>) -> bool {
         self.counters.count(cause, OpKind::Program, 1);
         if placed.way == Way::Again {
             self.counters.reprograms += 1;
         }
-        self.flash.place(placed, content_of(placed, data), None) == Programmed::Done
+        let programmed = self.flash.place(placed, content_of(placed, data), old);
+        self.counters.first_passes += self.flash.take_first_passes();
+        programmed == Programmed::Done
     }
 
     #[inline]
     fn read(&mut self, cause: Cause, from: Ppn) -> Content {
+        if let Some(content) = self.flash.in_frame(from) {
+            return content;
+        }
         self.counters.count(cause, OpKind::Read, 1);
         self.flash.read(from)
     }
@@ -62,7 +68,7 @@ impl Array for AtOnce<'_> {
             return self.flash.place_copy(from, to) == Programmed::Done;
         }
         let content = self.read(cause, from);
-        self.program(cause, to, content)
+        self.program(cause, to, content, Some(from))
     }
 
     #[inline]
@@ -81,7 +87,7 @@ impl Array for AtOnce<'_> {
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
         self.watchdog.step(self.counters);
         let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| parity ^ self.read(cause, page));
-        self.program(cause, to, content)
+        self.program(cause, to, content, None)
     }
 
     fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
@@ -94,7 +100,11 @@ impl Array for AtOnce<'_> {
                 parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
             }
         };
-        let done = self.program(cause, to, content.unwrap_or(Content::EMPTY));
+        let old = match source {
+            DataSource::PageBuffer(page) => self.flash.old_of_buffered(page),
+            _ => None,
+        };
+        let done = self.program(cause, to, content.unwrap_or(Content::EMPTY), old);
         done && content.is_some()
     }
 
@@ -109,6 +119,15 @@ impl Array for AtOnce<'_> {
         self.has_erased = true;
         self.counters.count(erasure.cause, OpKind::Erase, blocks);
         count_collection(self.counters, erasure);
+    }
+
+    #[inline]
+    fn waits_for(&self, unit: Unit) -> Option<Unit> {
+        self.flash.waits_for(unit)
+    }
+
+    fn held(&self) -> Vec<Ppn> {
+        self.flash.held()
     }
 }
 

@@ -8,10 +8,10 @@ use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request
 use config::Config;
 use config::model::{Checks, Payload};
 use ftl::schedule::Schedule;
-use ftl::{Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies};
+use ftl::{Array as _, Capabilities, Ftl, Group, OutOfMemory, PageMapping, Placed, Policies};
 use metrics::{Locality, Recorder};
 
-use crate::flash::{Aid, Content, Flash, Programmed};
+use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
 use crate::gang::geometry;
 use crate::pages::{PageSize, Parts, Share, Span};
 use crate::timed::chip::one_shot;
@@ -76,9 +76,13 @@ impl Device {
         }
         Ok(Device {
             has_owners: has.map.is_some_and(|map| map.has_owners),
-            runs: has
-                .pages
-                .filter(|_| !payload && has.map.is_none() && geometry.unit_width == 1 && config.in_step().parts() == 1),
+            runs: has.pages.filter(|_| {
+                !payload
+                    && has.map.is_none()
+                    && geometry.unit_width == 1
+                    && config.in_step().parts() == 1
+                    && !flash.gathers()
+            }),
             has,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
@@ -140,7 +144,7 @@ impl Device {
             self.note_host_read(lpn);
         }
         if share.old > 0
-            && let Some(old) = self.ftl.lookup(lpn)
+            && let Some(old) = self.ftl.lookup(lpn).filter(|&old| self.flash.in_frame(old).is_none())
         {
             self.flash.read(old);
             self.tell_read(old);
@@ -151,9 +155,10 @@ impl Device {
         while !self.ftl.prepare(domain, lpn) {
             self.collect_now(domain);
         }
+        let old = if self.flash.gathers() { self.ftl.lookup(lpn) } else { None };
         let placed = self.ftl.write(domain, lpn);
         let content = self.content_of(placed, self.expected(lpn, version));
-        if self.flash.place(placed, content, None) == Programmed::Failed {
+        if self.flash.place(placed, content, old) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
             let pages = self.has.pages.expect("faults are refused where they cannot be repaired");
             pages.repair(&mut self.ftl, placed.at, None, &mut array);
@@ -161,7 +166,11 @@ impl Device {
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
-        self.programmed(lpn, version);
+        if self.flash.gathers() {
+            self.note_landed();
+        } else {
+            self.programmed(lpn, version);
+        }
         if self.ftl.is_busy(domain) {
             self.collect_now(domain);
         }
@@ -212,6 +221,9 @@ impl Device {
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
+                if let Some(content) = self.flash.in_frame(ppn) {
+                    return self.check_read(lpn, floor, content);
+                }
                 let content = self.flash.read(ppn);
                 self.check_read(lpn, floor, content);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
@@ -360,6 +372,47 @@ impl Device {
         if array.has_erased {
             self.after_collection();
         }
+        self.note_landed();
+    }
+
+    /// Programs all that waits for other pages, without time: dummy pages fill it up.
+    pub(crate) fn fill_up(&mut self) {
+        while let Some(unit) = self.flash.unit_in_frames() {
+            self.fill_up_unit(unit);
+        }
+        self.note_landed();
+    }
+
+    /// The same of what a loaded state has in part.
+    pub(crate) fn fill_up_parts(&mut self) {
+        while self.flash.gathers()
+            && let Some(unit) = self.flash.unit_in_part()
+        {
+            self.fill_up_unit(unit);
+        }
+        self.fill_up();
+    }
+
+    #[cold]
+    fn fill_up_unit(&mut self, unit: Unit) {
+        let domain = self.ftl.geometry().domain_of_unit(unit);
+        let placed = self.fill(domain, unit);
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
+        if !array.combined(Cause::Rmw, &Group::EMPTY, placed) {
+            let pages = self.has.pages.expect("pages wait for others under page mapping alone");
+            pages.repair(&mut self.ftl, placed.at, None, &mut array);
+        }
+        if self.ftl.is_busy(domain) {
+            self.collect_now(domain);
+        }
+    }
+
+    /// Takes note of what the array has come to have of pages that waited for others.
+    #[inline]
+    fn note_landed(&mut self) {
+        while let Some(Stamp { lpn, version }) = self.flash.take_landed() {
+            self.programmed(lpn, version);
+        }
     }
 
     /// Collects a domain ahead of need without time, where a unit is worth it; see [`ftl::Ahead::collect`].
@@ -373,6 +426,7 @@ impl Device {
             if array.has_erased {
                 self.after_collection();
             }
+            self.note_landed();
             // Neighbours that are collected along.
             self.take_along().into_iter().for_each(|neighbour| self.collect_now(neighbour));
         }

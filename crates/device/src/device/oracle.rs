@@ -247,8 +247,7 @@ impl Device {
             match self.ftl.lookup(lpn) {
                 None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
                 Some(ppn) => {
-                    let place = self.ftl.geometry().place(ppn);
-                    let stamp = Stamp::unpack(self.flash.nand().stamp(place.block, place.page));
+                    let stamp = Stamp::unpack(self.flash.waiting(ppn).stamp);
                     assert_eq!(stamp, Stamp { lpn, version: newest }, "LPN {} holds other or stale data", lpn.0);
                 }
             }
@@ -266,10 +265,7 @@ impl Device {
         // A flush that the power cut off was never completed.
         oracle.promises.clear();
         for lpn in (0..self.ftl.user_pages()).map(Lpn) {
-            let version = self.ftl.lookup(lpn).map_or(0, |ppn| {
-                let place = self.ftl.geometry().place(ppn);
-                Stamp::unpack(self.flash.nand().stamp(place.block, place.page)).version
-            });
+            let version = self.ftl.lookup(lpn).map_or(0, |ppn| Stamp::unpack(self.flash.waiting(ppn).stamp).version);
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
             oracle.programmed[lpn.index()] = version;

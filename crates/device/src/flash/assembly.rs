@@ -2,27 +2,30 @@
 //!
 //! A page is placed when its die takes it, and programmed when the array has come to the end of its program. In between its data lie
 //! in a frame of the controller's RAM: while the page waits for the rest of its wordline, while it is sent, and while the array works.
-//! A power cut loses the frames. Where no time passes in between, which is so without time, on devices that program page by page, a
-//! page is programmed as soon as it is placed.
+//! A power cut loses the frames. Without time pages wait only for others that the array programs with them (`gather.rs`); one that is
+//! programmed by itself is programmed as soon as it is placed.
 
 use std::collections::BTreeMap;
 
+use base::programming::PROGRAMMING;
 use base::{Ppn, Unit};
-use ftl::{Placed, Way};
+use ftl::{PagePayload, Placed, Way};
 
-use super::{Content, Flash, Programmed, obey};
+use super::{Content, Flash, Programmed, Stamp, obey};
 
 /// A placed page.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    data: Data,
+pub(super) struct Frame {
+    pub(super) data: Data,
+    /// It is no dummy page.
+    pub(super) is_needed: bool,
     /// The unit of its last version that is older, which must not be erased before this one is programmed.
-    old: Option<Unit>,
+    pub(super) old: Option<Unit>,
 }
 
 /// Where the data of a placed page are.
 #[derive(Clone, Copy, Debug)]
-enum Data {
+pub(super) enum Data {
     /// In the controller, for a program of that way.
     Held { content: Content, way: Way },
     /// In the array: the page is copied from there, inside its plane.
@@ -32,26 +35,35 @@ enum Data {
 /// The pages that are placed and not programmed.
 #[derive(Clone, Default)]
 pub(super) struct Assembly {
-    /// Programs end later than their pages are placed.
-    is_open: bool,
+    /// How the device programs wordlines.
+    pub(super) wordlines: Wordlines,
+    /// Placed pages are not programmed at once: programs take time, or pages wait for others.
+    delays: bool,
+    /// Programs end later than their pages are placed, when that is told.
+    pub(super) is_open: bool,
     /// Pages have frames even if they store nothing and are programmed like any other.
     keeps_all: bool,
     /// By block and page.
-    frames: BTreeMap<(u32, u32), Frame>,
+    pub(super) frames: BTreeMap<(u32, u32), Frame>,
     /// By block, the page that is placed next; empty where pages are programmed one by one.
     next_pages: Vec<u16>,
     /// By block, wordlines whose second pass was sent; empty where there is one pass.
     sent: Vec<u16>,
     /// By unit, placed pages whose older versions it has; empty where pages are programmed one by one.
-    holding: Vec<u16>,
+    pub(super) holding: Vec<u16>,
     /// Units that have come to have none.
     released: Vec<Unit>,
+    /// Pages of data that have been programmed since somebody asked, by what they store, where that is known and no time passes.
+    pub(super) landed: Vec<Stamp>,
+    /// Wordlines that had their first pass since somebody asked, likewise.
+    pub(super) first_passes: u64,
 }
 
 /// How wordlines are programmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wordlines {
     /// Page by page.
+    #[default]
     ByPage,
     /// As a whole, at once.
     OneShot,
@@ -59,51 +71,91 @@ pub(crate) enum Wordlines {
     TwoPass,
 }
 
+impl Wordlines {
+    /// How a device programs them.
+    pub(crate) fn of(device: &config::model::Device) -> Wordlines {
+        match PROGRAMMING.of(&device.features).name {
+            "one-shot" => Wordlines::OneShot,
+            "two-pass" => Wordlines::TwoPass,
+            _ => Wordlines::ByPage,
+        }
+    }
+}
+
+impl Assembly {
+    /// Of an array that programs wordlines like that.
+    pub(super) fn of(wordlines: Wordlines) -> Assembly {
+        Assembly { wordlines, ..Assembly::default() }
+    }
+}
+
 // From placing to programming.
 impl Flash {
-    /// From now on pages are placed first, and programmed when that is told.
-    pub(crate) fn open_assembly(&mut self, wordlines: Wordlines, keeps_all: bool) {
+    /// Nothing is placed and not programmed, and no time passes.
+    pub(super) fn rest_assembly(&mut self) {
+        let wordlines = self.assembly.wordlines;
+        let delays = wordlines != Wordlines::ByPage;
+        let holding = vec![0; if delays { self.geometry.units() as usize } else { 0 }];
+        self.assembly = Assembly { wordlines, delays, holding, ..Assembly::default() };
+    }
+
+    /// From now on pages are placed first, and programmed when that is told. A wordline of dummy pages that waits for its second pass
+    /// counts as having had it.
+    ///
+    /// # Panics
+    /// If a page waits for others that is no dummy page.
+    pub(crate) fn open_assembly(&mut self, keeps_all: bool) {
+        for ((block, page), frame) in std::mem::take(&mut self.assembly.frames) {
+            let Frame { data: Data::Held { content, .. }, is_needed: false, .. } = frame else {
+                unreachable!("pages are placed and not programmed");
+            };
+            assert!(self.nand.is_programmed(block, page), "pages are placed and not programmed");
+            self.nand.store(block, page, content.stamp, content.spare);
+        }
+        self.begin_passes();
+        let wordlines = self.assembly.wordlines;
         let next_pages = self.nand.blocks().iter().map(|block| block.next_page);
         let next_pages = if wordlines == Wordlines::ByPage { Vec::new() } else { next_pages.collect() };
-        if wordlines == Wordlines::TwoPass {
-            self.nand.begin_passes();
-        }
         let bits = self.nand.last_of_wordline(0) as u16 + 1;
         let sent = next_pages.iter().map(|&page| page / bits);
         let sent = if wordlines == Wordlines::TwoPass { sent.collect() } else { Vec::new() };
         let are_whole = wordlines != Wordlines::ByPage;
         let keeps_all = keeps_all || are_whole || self.nand.has_payload();
         let holding = vec![0; if are_whole { self.geometry.units() as usize } else { 0 }];
-        self.assembly = Assembly { is_open: true, keeps_all, next_pages, sent, holding, ..Assembly::default() };
+        self.assembly = Assembly {
+            wordlines,
+            delays: true,
+            is_open: true,
+            keeps_all,
+            next_pages,
+            sent,
+            holding,
+            ..Assembly::default()
+        };
     }
 
-    /// From now on pages are programmed as soon as they are placed. Those that still wait for the rest of their wordlines are
-    /// programmed as they are: the device is at rest, and the next run fills the wordline on.
+    /// From now on no time passes. Pages that wait for others wait on.
     ///
     /// # Panics
     /// If another page is placed and not programmed.
     pub(crate) fn close_assembly(&mut self) {
-        let mut assembly = std::mem::take(&mut self.assembly);
-        for (block, &end) in (0..).zip(&assembly.next_pages) {
-            for page in self.nand.blocks()[block as usize].next_page..end {
-                obey(self.nand.program(block, page.into()));
+        let frames = std::mem::take(&mut self.assembly.frames);
+        let may_wait = self.assembly.wordlines != Wordlines::ByPage;
+        assert!(may_wait || frames.is_empty(), "pages are placed and not programmed");
+        self.rest_assembly();
+        for frame in frames.values() {
+            if let Some(old) = frame.old {
+                self.assembly.holding[old.index()] += 1;
             }
         }
-        if !assembly.next_pages.is_empty() {
-            for ((block, page), frame) in std::mem::take(&mut assembly.frames) {
-                let Data::Held { content, .. } = frame.data else { unreachable!("wordlines are of data") };
-                self.nand.store(block, page, content.stamp, content.spare);
-            }
-        }
-        assert!(assembly.frames.is_empty(), "pages are placed and not programmed");
+        self.assembly.frames = frames;
     }
 
     /// Places a page, whose last version that is older lies there. Where programs end at once it is programmed.
     #[inline(always)]
     pub(crate) fn place(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
-        if self.assembly.is_open {
-            self.keep(placed, content, old);
-            return Programmed::Done;
+        if self.assembly.delays {
+            return self.place_later(placed, content, old);
         }
         self.program_as(placed.at, placed.way, content)
     }
@@ -113,38 +165,47 @@ impl Flash {
         assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
         if self.assembly.is_open {
             let (at, old) = (self.note_placed(to.at), self.hold_back(Some(from)));
-            self.assembly.frames.insert(at, Frame { data: Data::Copied { from, tag: to.tag }, old });
+            self.assembly.frames.insert(at, Frame { data: Data::Copied { from, tag: to.tag }, is_needed: true, old });
             return Programmed::Done;
         }
         self.copyback(from, to.at, to.tag)
+    }
+
+    #[inline(never)]
+    fn place_later(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
+        if self.assembly.is_open {
+            self.keep(placed, content, old);
+            return Programmed::Done;
+        }
+        self.gather(placed, content, old)
     }
 
     fn keep(&mut self, placed: Placed, content: Content, old: Option<Ppn>) {
         let at = self.note_placed(placed.at);
         if self.assembly.keeps_all || placed.way != Way::Plain {
             let (data, old) = (Data::Held { content, way: placed.way }, self.hold_back(old));
-            self.assembly.frames.insert(at, Frame { data, old });
+            self.assembly.frames.insert(at, Frame { data, is_needed: placed.holds != PagePayload::Nothing, old });
         }
     }
 
     /// The erase of the unit of a page waits for a placed page, where pages wait for their wordlines. Returns that unit.
-    fn hold_back(&mut self, old: Option<Ppn>) -> Option<Unit> {
+    pub(super) fn hold_back(&mut self, old: Option<Ppn>) -> Option<Unit> {
         let unit = self.geometry.unit_of(old?);
         *self.assembly.holding.get_mut(unit.index())? += 1;
         Some(unit)
     }
 
     /// Takes the frame of a page, if it has one: its program has come to its end.
-    fn take_frame(&mut self, at: (u32, u32)) -> Option<Data> {
-        let Frame { data, old } = self.assembly.frames.remove(&at)?;
-        if let Some(unit) = old {
+    pub(super) fn take_frame(&mut self, at: (u32, u32)) -> Option<Frame> {
+        let frame = self.assembly.frames.remove(&at)?;
+        if let Some(unit) = frame.old {
             let holding = &mut self.assembly.holding[unit.index()];
             *holding -= 1;
-            if *holding == 0 {
+            if *holding == 0 && self.assembly.is_open {
                 self.assembly.released.push(unit);
             }
         }
-        Some(data)
+        Some(frame)
     }
 
     /// The erase of a unit waits for pages whose older versions it has.
@@ -182,18 +243,23 @@ impl Flash {
     pub(crate) fn passed_once(&mut self, ppns: impl Iterator<Item = Ppn>) {
         for ppn in ppns {
             let (block, page) = self.address(ppn);
-            obey(self.nand.program(block, page));
+            self.program_page(block, page);
             if self.is_last_of_wordline(ppn) {
                 obey(self.nand.first_pass(block, page));
             }
         }
     }
 
+    /// The array programs a page of several; their data are stored when all of them are there.
+    pub(super) fn program_page(&mut self, block: u32, page: u32) {
+        obey(self.nand.program(block, page));
+    }
+
     /// The second pass has.
     pub(crate) fn passed_twice(&mut self, ppns: impl Iterator<Item = Ppn>) {
         for ppn in ppns {
             let (block, page) = self.address(ppn);
-            if let Some(Data::Held { content, .. }) = self.take_frame((block, page)) {
+            if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page)) {
                 self.nand.store(block, page, content.stamp, content.spare);
             }
             if self.is_last_of_wordline(ppn) {
@@ -211,7 +277,7 @@ impl Flash {
     #[inline]
     fn program_frame(&mut self, ppn: Ppn) {
         let data = if self.assembly.frames.is_empty() { None } else { self.take_frame(self.address(ppn)) };
-        let done = match data {
+        let done = match data.map(|frame| frame.data) {
             None => self.program(ppn, Content::EMPTY),
             Some(Data::Held { content, way }) => self.program_as(ppn, way, content),
             Some(Data::Copied { from, tag }) => self.copyback(from, ppn, tag),
@@ -220,7 +286,7 @@ impl Flash {
     }
 
     #[inline(always)]
-    fn program_as(&mut self, at: Ppn, way: Way, content: Content) -> Programmed {
+    pub(super) fn program_as(&mut self, at: Ppn, way: Way, content: Content) -> Programmed {
         if way == Way::Plain { self.program(at, content) } else { self.program_specially(at, way, content) }
     }
 
@@ -253,7 +319,7 @@ impl Flash {
         self.is_programmed(ppn) || self.assembly.frames.contains_key(&self.address(ppn))
     }
 
-    /// The content of a page that waits for the rest of its wordline. An earlier run may have left a part of that in the array.
+    /// The content of a page, which may wait for others.
     pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
         let (block, page) = self.address(ppn);
         match self.assembly.frames.get(&(block, page)) {
@@ -313,8 +379,16 @@ impl Flash {
 
     /// The power is off: what lay in frames is gone, and with it all wordlines that have not had their second pass.
     pub(crate) fn lose_frames(&mut self) {
+        self.rest_assembly();
         self.nand.end_passes();
-        self.assembly = Assembly::default();
+        self.begin_passes();
         self.nand.cycle_power();
+    }
+
+    /// Wordlines that are programmed in two passes: those that are complete have had both.
+    pub(crate) fn begin_passes(&mut self) {
+        if self.assembly.wordlines == Wordlines::TwoPass {
+            self.nand.begin_passes();
+        }
     }
 }

@@ -105,6 +105,15 @@ impl Supply {
     }
 }
 
+/// A page of a failed program, as the controller holds it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffered {
+    pub(super) at: Ppn,
+    pub(super) content: Content,
+    /// The unit whose erase waits for it.
+    pub(super) old: Option<Unit>,
+}
+
 /// What a scan of the array finds in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -153,7 +162,7 @@ impl Flash {
     pub(crate) fn power_on(&mut self) {
         self.supply.is_off = false;
         self.page_buffer.clear();
-        self.nand.cycle_power();
+        self.lose_frames();
     }
 
     /// True while the power is off. After a power cut commands are ignored and reads are empty. The caller runs on; discard its
@@ -187,15 +196,18 @@ impl Flash {
         if self.supply.aid == Aid::PageBuffer && !self.supply.is_off {
             for lower in (0..page).filter(|&lower| self.nand.share_wordline(lower, page)) {
                 let content = Content { stamp: self.nand.stamp(block, lower), spare: self.nand.spare(block, lower) };
-                self.page_buffer.push(((block, lower), content));
+                let unit = self.geometry.unit_of_block(block);
+                let lanes = 0..self.geometry.unit_width;
+                let lane = lanes.into_iter().find(|&lane| self.geometry.block_of(unit, lane) == block).expect("a lane");
+                let at = self.geometry.ppn(unit, self.geometry.slot_at(lower, lane));
+                self.page_buffer.push(Buffered { at, content, old: None });
             }
         }
     }
 
     /// What the page buffer holds of a lower page that a failed program destroyed.
     pub(crate) fn buffered(&self, ppn: Ppn) -> Option<Content> {
-        let address = self.address(ppn);
-        self.page_buffer.iter().find(|(at, _)| *at == address).map(|(_, content)| *content)
+        self.page_buffer.iter().find(|buffered| buffered.at == ppn).map(|buffered| buffered.content)
     }
 
     /// Whether a page lost its content: its read ended in an error that cannot be corrected.

@@ -1,11 +1,12 @@
 //! The array as the executors use it: commands by physical page number, with the payload.
 //!
 //! A command that the array refuses is a fault of the FTL, never of the user, so it ends the run. Here is what every command does to the
-//! array; what a die takes beside another command is in `overlap.rs`, wordlines that are programmed as a whole are in `wordlines.rs`, and
-//! faults of the flash itself in `faults.rs`.
+//! array; what a die takes beside another command is in `overlap.rs`, pages that are placed and not programmed are in `assembly.rs`,
+//! `gather.rs` and `wordlines.rs`, and faults of the flash itself in `faults.rs`.
 
 mod assembly;
 mod faults;
+mod gather;
 mod overlap;
 mod wordlines;
 
@@ -15,10 +16,9 @@ use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
 use ftl::Spot;
 use nand::{Nand, Shape, Violation};
 
-use assembly::Assembly;
-pub(crate) use assembly::Wordlines;
+use assembly::{Assembly, Wordlines};
 pub(crate) use faults::{Aid, Fault, Found};
-use faults::{Fate, Supply};
+use faults::{Buffered, Fate, Supply};
 
 /// The array and its addressing.
 #[derive(Clone)]
@@ -30,8 +30,8 @@ pub(crate) struct Flash {
     planes_are_independent: bool,
     supply: Supply,
     assembly: Assembly,
-    /// Lower pages that the last failed program destroyed, where the controller keeps them.
-    page_buffer: Vec<((u32, u32), Content)>,
+    /// Pages that the last failed program destroyed, where the controller keeps them.
+    page_buffer: Vec<Buffered>,
 }
 
 /// What a page stores: the payload and the spare area; all zero when payloads are off.
@@ -131,16 +131,19 @@ impl Flash {
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
     pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
         let multiplane = device.multiplane;
-        Flash {
+        let mut flash = Flash {
             geometry,
             nand: Nand::new(shape(&geometry, device), payload),
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
             planes_are_independent: multiplane == Multiplane::Any,
             supply: Supply::new(aid),
-            assembly: Assembly::default(),
+            assembly: Assembly::of(Wordlines::of(device)),
             page_buffer: Vec::new(),
-        }
+        };
+        flash.rest_assembly();
+        flash.begin_passes();
+        flash
     }
 
     pub(crate) fn nand(&self) -> &Nand {
@@ -229,7 +232,10 @@ impl Flash {
     /// Whether pages of a unit can be moved several at once: it is an ordinary block, and pages store nothing.
     #[inline]
     pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
-        self.geometry.unit_width == 1 && !self.nand.has_payload() && self.nand.is_ordinary(unit.number())
+        self.geometry.unit_width == 1
+            && !self.nand.has_payload()
+            && self.nand.is_ordinary(unit.number())
+            && !self.gathers()
     }
 
     /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
@@ -268,6 +274,7 @@ impl Flash {
 
     /// Erases the blocks of a reclaim unit; returns how many they are.
     pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
+        assert!(!self.holds_back(unit), "a unit is erased when newer versions of its pages are programmed");
         let fate = if self.nand.has_payload() { self.supply.next(OpKind::Erase) } else { Fate::Completes };
         for lane in 0..self.geometry.unit_width {
             let block = self.geometry.block_of(unit, lane);

@@ -13,8 +13,7 @@ use workload::Workload;
 use super::{LivesTally, Loss, NEVER, check, in_pages, version_of};
 use crate::device::{Device, shape};
 use crate::errors::RunError;
-use crate::flash::{Content, Fault, Wordlines};
-use crate::timed::chip::one_shot;
+use crate::flash::Fault;
 use crate::timed::{self, Manner};
 use crate::watch::Watch;
 use crate::watchdog::Watchdog;
@@ -137,28 +136,7 @@ fn run(
     let manner = Manner { timeline: None, asks_all: true, cut };
     let mut watch = Watch::new(None, interrupt.clone());
     timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;
-    if cut.is_none() && one_shot::kind(&config.device) != Wordlines::ByPage {
-        fill_wordlines(device, config.device.cell.bits());
-    }
     Ok(())
-}
-
-/// Fills the wordlines up that the end of a run left incomplete: where they are programmed as a whole, the array has no part of one.
-fn fill_wordlines(device: &mut Device, bits: u32) {
-    let geometry = *device.ftl.geometry();
-    for unit in geometry.all_units() {
-        let is_open = |device: &Device| {
-            let blocks = (0..geometry.unit_width).map(|lane| geometry.block_of(unit, lane));
-            let mut pages = blocks.map(|block| u32::from(device.flash.nand().blocks()[block as usize].next_page));
-            pages.any(|next| next % bits > 0)
-        };
-        while is_open(device) {
-            let domain = geometry.domain_of_unit(unit);
-            let placed = device.fill(domain, unit);
-            let content = device.content_of(placed, Content::EMPTY);
-            device.flash.place(placed, content, None).expect_done();
-        }
-    }
 }
 
 fn request(kind: RequestKind, offset: u64, size: u64) -> Request {

@@ -472,7 +472,17 @@ impl Life<'_> {
                 self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
             }
         } else if kind == RequestKind::Write && (self.buffer.is_none() || fua) {
+            if self.device.flash.gathers() {
+                return self.promise_programmed();
+            }
             self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
+        }
+    }
+
+    /// Where pages wait for others, a write is complete when its page is programmed, which may be at the write of another page.
+    fn promise_programmed(&mut self) {
+        for (lpn, promised) in (0..).zip(&mut self.promised) {
+            *promised = self.device.array_floor(Lpn(lpn)).max(*promised);
         }
     }
 
@@ -504,8 +514,7 @@ fn version_of(device: &Device, lpn: u32) -> u32 {
     if device.flash.is_lost(ppn) {
         return 0;
     }
-    let place = device.ftl.geometry().place(ppn);
-    let stamp = Stamp::unpack(device.flash.nand().stamp(place.block, place.page));
+    let stamp = Stamp::unpack(device.flash.waiting(ppn).stamp);
     if stamp.lpn == Lpn(lpn) { stamp.version } else { u32::MAX }
 }
 

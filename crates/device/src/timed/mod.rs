@@ -174,7 +174,7 @@ impl Setup<'_, '_> {
         let queues = Queues::new(&device.ftl, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         if !plan.is_bare() {
-            device.flash.open_assembly(plan::kind(&config.device), config.run.checks == Checks::Full);
+            device.flash.open_assembly(config.run.checks == Checks::Full);
         }
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
@@ -232,6 +232,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         self.context.device.recorder.finish(self.host.last_completion());
         if !self.context.plan.is_bare() {
             self.context.device.flash.close_assembly();
+            self.context.device.fill_up();
         }
         Ok(())
     }

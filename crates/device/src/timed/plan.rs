@@ -6,7 +6,7 @@
 use config::Config;
 use config::model::Source;
 
-pub(super) use super::chip::{Chip, Feature, Features, kind};
+pub(super) use super::chip::{Chip, Feature, Features};
 use super::front::controller;
 use super::plain::record::Bookings;
 use crate::device::Device;

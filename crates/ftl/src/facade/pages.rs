@@ -5,7 +5,7 @@ use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Ftl, InForce, not_given};
 use crate::kernel::Saved;
-use crate::ops::{Array, Placed};
+use crate::ops::{Array, DataSource, Placed};
 use crate::plain::PlainPages;
 use crate::{OutOfMemory, Policies};
 
@@ -44,7 +44,7 @@ impl PageMapping {
 
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
     pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
-        delegate!(&mut ftl.mapping, page => page.repair(at, copied_from, array));
+        delegate!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
     }
 
     /// Map, units and wear, for a state file.

@@ -24,7 +24,6 @@ use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;
 use cache::CacheModes;
 use one_shot::Wordlines;
-pub(in crate::timed) use one_shot::kind;
 use suspend::Suspend;
 use transfer::Transfer;
 

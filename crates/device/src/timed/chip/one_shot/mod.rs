@@ -13,7 +13,7 @@ use base::{Cause, Die, Duration, Instant, Ppn, Unit};
 use config::model;
 
 use crate::errors::Refusal;
-use crate::flash::{self, Flash};
+use crate::flash::Flash;
 use crate::timed::command::{Carried, Command, Item, Pass};
 use crate::timed::timing::{Delay, Line};
 
@@ -249,15 +249,6 @@ pub(in crate::timed) fn is_configured(device: &model::Device) -> bool {
 /// Whether they are in two passes.
 fn is_twice(device: &model::Device) -> bool {
     PROGRAMMING.of(&device.features).name == "two-pass"
-}
-
-/// How wordlines are programmed.
-pub(crate) fn kind(device: &model::Device) -> flash::Wordlines {
-    match (is_configured(device), is_twice(device)) {
-        (false, _) => flash::Wordlines::ByPage,
-        (true, false) => flash::Wordlines::OneShot,
-        (true, true) => flash::Wordlines::TwoPass,
-    }
 }
 
 /// Dummy pages at most with which an active block is filled up, so that all that is placed there can be programmed: one less than its

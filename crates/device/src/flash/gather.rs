@@ -1,0 +1,191 @@
+//! Without time: pages are placed one by one, and the array programs them together as soon as the last of a *program unit* is placed.
+//!
+//! A program unit is what the array programs at once: a page, or all pages of a wordline. Its pages lie in frames until then. Where
+//! wordlines are programmed in two passes, the second one comes with the first pass of the wordline behind, or, where there is none,
+//! at once; until then a page lies in its frame.
+
+use base::{Ppn, Slot, Unit};
+use ftl::{PagePayload, Placed, Way};
+
+use super::assembly::{Data, Frame, Wordlines};
+use super::faults::{Buffered, Fate};
+use super::{Content, Flash, Programmed, Stamp, obey};
+
+impl Flash {
+    /// Pages are placed one by one, and programmed with others.
+    #[inline]
+    pub(crate) fn gathers(&self) -> bool {
+        self.assembly.wordlines != Wordlines::ByPage
+    }
+
+    /// Places a page, and programs its unit if it is the last one of that.
+    pub(super) fn gather(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
+        let (block, page) = self.address(placed.at);
+        // Blocks of LSB pages have one page to a wordline, and a page that is programmed once more is there already.
+        if placed.way != Way::Plain || self.nand.blocks()[block as usize].is_lsb_only() {
+            return self.program_as(placed.at, placed.way, content);
+        }
+        let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
+        let old = self.hold_back(old);
+        self.assembly.frames.insert((block, page), Frame { data, is_needed, old });
+        if page != self.nand.last_of_wordline(page) {
+            return Programmed::Done;
+        }
+        match self.assembly.wordlines {
+            Wordlines::TwoPass => self.program_passes(placed.at, block, page),
+            Wordlines::ByPage | Wordlines::OneShot => self.program_unit(placed.at, block, page),
+        }
+    }
+
+    /// Programs a unit, whose last page that is.
+    fn program_unit(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
+        match self.fate_of_program() {
+            Fate::Completes => {
+                self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
+                self.land(block, last);
+                Programmed::Done
+            }
+            Fate::Fails => self.fail_unit(ppn, block, last),
+            Fate::IsIgnored => self.drop_frames(block),
+        }
+    }
+
+    /// The first pass over a wordline, whose last page that is, and the second pass that is due then.
+    fn program_passes(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
+        match self.fate_of_program() {
+            Fate::Completes => {
+                self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
+                obey(self.nand.first_pass(block, last));
+                self.assembly.first_passes += 1;
+            }
+            Fate::Fails => return self.fail_unit(ppn, block, last),
+            Fate::IsIgnored => return self.drop_frames(block),
+        }
+        let bits = self.nand.last_of_wordline(0) + 1;
+        let before = last.checked_sub(bits);
+        let own = (last + 1 == self.geometry.pages_per_block).then_some(last);
+        for due in before.into_iter().chain(own) {
+            if self.nand.is_final(block, due) {
+                continue;
+            }
+            match self.fate_of_program() {
+                Fate::Completes => {
+                    obey(self.nand.second_pass(block, due));
+                    self.land(block, due);
+                }
+                Fate::Fails => return self.fail_unit(ppn, block, last),
+                Fate::IsIgnored => return self.drop_frames(block),
+            }
+        }
+        Programmed::Done
+    }
+
+    /// The pages of a unit that the array does not have; an earlier run may have left some there.
+    fn pages_of_unit(&self, block: u32, last: u32) -> std::ops::RangeInclusive<u32> {
+        u32::from(self.nand.blocks()[block as usize].next_page)..=last
+    }
+
+    /// The array has a unit, whose last page that is.
+    fn land(&mut self, block: u32, last: u32) {
+        for page in last - self.nand.last_of_wordline(0)..=last {
+            if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page))
+                && self.nand.has_payload()
+            {
+                self.nand.store(block, page, content.stamp, content.spare);
+                self.assembly.landed.push(Stamp::unpack(content.stamp));
+            }
+        }
+    }
+
+    /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: what waits for a second pass
+    /// there is lost as well. Unless the power is off, the controller holds all that waits in the block's reclaim unit.
+    fn fail_unit(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
+        self.pages_of_unit(block, last).for_each(|page| obey(self.nand.fail_program(block, page)));
+        self.nand.fail_passes(block);
+        if self.is_off() {
+            return self.drop_frames(block);
+        }
+        self.page_buffer.clear();
+        let unit = self.geometry.unit_of(ppn);
+        for slot in self.geometry.slots_from(Slot::FIRST) {
+            let at = self.geometry.ppn(unit, slot);
+            if let Some(Frame { data: Data::Held { content, .. }, old, .. }) = self.take_frame(self.address(at)) {
+                self.page_buffer.push(Buffered { at, content, old });
+            }
+        }
+        Programmed::Failed
+    }
+
+    /// The power is off: what waits in a block is gone.
+    fn drop_frames(&mut self, block: u32) -> Programmed {
+        let waiting: Vec<(u32, u32)> =
+            self.assembly.frames.range((block, 0)..(block + 1, 0)).map(|(&at, _)| at).collect();
+        for at in waiting {
+            self.take_frame(at);
+        }
+        Programmed::Done
+    }
+
+    /// All that the controller holds of a failed program, where pages are programmed with others.
+    pub(crate) fn held(&self) -> Vec<Ppn> {
+        if self.gathers() { self.page_buffer.iter().map(|buffered| buffered.at).collect() } else { Vec::new() }
+    }
+
+    /// A page of the unit whose erase waits for a page of a failed program.
+    pub(crate) fn old_of_buffered(&self, ppn: Ppn) -> Option<Ppn> {
+        let old = self.page_buffer.iter().find(|buffered| buffered.at == ppn)?.old?;
+        Some(self.geometry.ppn(old, Slot::FIRST))
+    }
+
+    /// The content of a page that lies in a frame.
+    #[inline]
+    pub(crate) fn in_frame(&self, ppn: Ppn) -> Option<Content> {
+        if self.assembly.frames.is_empty() {
+            return None;
+        }
+        match self.assembly.frames.get(&self.address(ppn))?.data {
+            Data::Held { content, .. } => Some(content),
+            Data::Copied { .. } => None,
+        }
+    }
+
+    /// The unit of the first page for whose sake the erase of a unit waits.
+    #[inline]
+    pub(crate) fn waits_for(&self, unit: Unit) -> Option<Unit> {
+        if !self.holds_back(unit) {
+            return None;
+        }
+        let (&at, _) = self.assembly.frames.iter().find(|(_, frame)| frame.old == Some(unit))?;
+        Some(self.geometry.unit_of_block(at.0))
+    }
+
+    /// The reclaim unit of a page that waits for others, if there is one. Dummy pages need not have their second pass.
+    pub(crate) fn unit_in_frames(&self) -> Option<Unit> {
+        let mut frames = self.assembly.frames.iter();
+        let (&(block, _), _) =
+            frames.find(|&(&(block, page), frame)| frame.is_needed || !self.nand.is_programmed(block, page))?;
+        Some(self.geometry.unit_of_block(block))
+    }
+
+    /// A reclaim unit with a program unit of which the array has a part; only a loaded state has one.
+    pub(crate) fn unit_in_part(&self) -> Option<Unit> {
+        let bits = self.nand.last_of_wordline(0) + 1;
+        let is_in_part = |block: u32| {
+            let state = &self.nand.blocks()[block as usize];
+            u32::from(state.next_page) % bits > 0 && !state.is_lsb_only()
+        };
+        let mut units = self.geometry.all_units();
+        units.find(|&unit| (0..self.geometry.unit_width).any(|lane| is_in_part(self.geometry.block_of(unit, lane))))
+    }
+
+    /// A page that has been programmed since this was asked last, by what it stores.
+    pub(crate) fn take_landed(&mut self) -> Option<Stamp> {
+        self.assembly.landed.pop()
+    }
+
+    /// Wordlines that had their first pass since this was asked last.
+    #[inline]
+    pub(crate) fn take_first_passes(&mut self) -> u64 {
+        std::mem::take(&mut self.assembly.first_passes)
+    }
+}
