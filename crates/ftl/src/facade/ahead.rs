@@ -168,3 +168,80 @@ fn collect(
         done += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::{Cause, Dimensions, Geometry, Lpn, Ppn, Unit};
+
+    use super::*;
+    use crate::allocation::Allocation;
+    use crate::fast::{Fast, LogOptions};
+    use crate::ops::{DataSource, Erasure, How, Placed};
+    use crate::sample::{self, FIRST};
+
+    /// An executor without time that counts the work.
+    #[derive(Debug, Default, PartialEq)]
+    struct Counted {
+        moved: u32,
+        padded: u32,
+        erased: u32,
+    }
+
+    impl Array for Counted {
+        fn moved(&mut self, _: Cause, _: How, _: Ppn, _: Placed) -> bool {
+            self.moved += 1;
+            true
+        }
+
+        fn moves_runs(&self, _: Unit) -> bool {
+            false
+        }
+
+        fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
+            unreachable!("pages are moved one by one");
+        }
+
+        fn combined(&mut self, _: Cause, _: &Group, _: Placed) -> bool {
+            self.padded += 1;
+            true
+        }
+
+        fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> bool {
+            unreachable!("no program fails");
+        }
+
+        fn read(&mut self, _: Cause, _: Ppn) {
+            unreachable!("the whole map is in DRAM");
+        }
+
+        fn erased(&mut self, _: Erasure) {
+            self.erased += 1;
+        }
+    }
+
+    /// Hybrid mapping with a full random-write log block: the second page of each of four logical blocks.
+    fn with_a_full_log_block() -> Fast {
+        let geometry = Geometry::new(Dimensions { blocks_per_plane: 12, pages_per_block: 4, ..Dimensions::ONE_PAGE });
+        let policies = sample::policies(&[("mapping", "fast", &[("log_blocks", 4.into())])], base::Cell::Mlc);
+        let options = LogOptions::new(policies.mapping, 1, &geometry, 24);
+        let allocation = Allocation::build(policies.allocation, &geometry);
+        let mut fast = Fast::new(geometry, 24, options, allocation, policies.block_allocation).expect("memory");
+        for lpn in [1, 5, 9, 13] {
+            fast.write(FIRST, Lpn(lpn));
+        }
+        fast
+    }
+
+    #[test]
+    fn hybrid_mapping_collects_ahead_without_time_and_is_suspended_between_logical_blocks() {
+        let (mut fast, mut array) = (with_a_full_log_block(), Counted::default());
+        assert!(fast.begin_forward(FIRST));
+        assert!(collect(&mut fast, FIRST, 1, false, &mut array), "it can be suspended behind the first logical block");
+        assert_eq!(array, Counted { moved: 1, padded: 1, erased: 0 });
+        assert!(!fast.is_busy(FIRST));
+        assert!(fast.begin_forward(FIRST), "it goes on");
+        assert!(!collect(&mut fast, FIRST, u32::MAX, false, &mut array), "nobody suspends it");
+        assert_eq!(array, Counted { moved: 4, padded: 4, erased: 1 });
+        assert!(!fast.is_busy(FIRST));
+    }
+}
