@@ -3,41 +3,41 @@
 //!
 //! A unit is regular, a monitor, or one for read-hot pages; its state is the class of the stream that filled it. Refreshing a
 //! unit moves pages along the arrows of the paper's Figure 4 (`refresh`); a monitor has a read counter for each page
-//! (`counters`). What "for read-hot pages" means is the scheme's: a shadow unit, of which a few pages are used; a unit of low
-//! density, whose guard levels are programmed with the data; or a unit at full density that is reprogrammed in place when it
-//! needs refreshing (`inside`). Units that hold less than they could are withheld from the victim policy, and limited to a
-//! share of each domain (`quota`).
+//! (`counters`). What "for read-hot pages" means is the scheme's, a file of `schemes` each: a shadow unit, of which a few pages
+//! are used; a unit of low density, whose guard levels are programmed with the data; or a unit at full density that is
+//! reprogrammed in place when it needs refreshing (`inside`). Units that hold less than they could are withheld from the victim
+//! policy, and limited to a share of each domain (`quota`).
 //!
 //! The kernel knows that a unit is withheld and why a collection exists; that reads are behind it is known here alone.
 
-mod choices;
 mod counters;
 mod inside;
 mod quota;
 mod refresh;
 mod refusals;
 mod saved;
+mod schemes;
 mod states;
 #[cfg(test)]
 mod tests;
 
 use base::{Cause, Cell, Domain, Geometry, Lpn, Ppn, ProgramOrder, ReadLimits, Slot, Unit};
 
-pub use choices::SEAM;
-use choices::{DisturbOptions, DisturbScheme, Shares};
 use counters::{Monitors, ReadCounters};
 use refresh::{Intervals, RefreshWork};
 pub(crate) use refusals::{check, in_words};
 pub(crate) use saved::bytes_of_state;
+pub use schemes::SEAM;
+use schemes::{DisturbOptions, DisturbScheme, Shares};
 use states::States;
 
 use super::{
-    Agenda, Arrival, Combined, Keepers, NewPage, OwnWork, PageOrigin, Picked, Placing, Planned, Product, Reported,
-    Restart, RoomSource, VictimEnd,
+    Agenda, Arrival, Combined, Keepers, NewPage, OwnWork, PageOrigin, Picked, Placing, Planned, Reported, Restart,
+    RoomSource, VictimEnd,
 };
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Placement, Saved, Stream, Why, streams_of_victim};
+use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Saved, Stream, Why, streams_of_victim};
 use crate::ops::Way;
 use crate::scan::Scanned;
 use crate::victim::UnitState;
@@ -350,9 +350,8 @@ impl Disturb {
     fn note_hot_slot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, end: Slot) {
         let stream = kernel.stream_of(unit);
         let is_open = kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit);
-        let is_full_enough =
-            matches!(self.scheme, DisturbScheme::Shadow { .. }) && end.number() >= self.shares.capacity;
-        let gets_guard = self.scheme == DisturbScheme::Guarded && is_open && kernel.wordlines().is_top(end);
+        let is_full_enough = self.is_full_shadow(end);
+        let gets_guard = is_open && self.gets_guard(kernel, end);
         let bit = 1 << stream.byte();
         let state = self.domain_mut(domain);
         state.guards = state.guards & !bit | if gets_guard { bit } else { 0 };
@@ -487,12 +486,8 @@ impl Placing for Disturb {
     /// A dummy page of a unit for read-hot pages gets guard levels, where these are programmed with the data.
     #[inline]
     fn way(&self, kernel: &Kernel, at: Ppn, is_dummy: bool) -> Option<Way> {
-        if !is_dummy || self.scheme != DisturbScheme::Guarded {
-            return None;
-        }
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
-        let is_guard = self.class_of(kernel, unit) == HOT && kernel.wordlines().is_top(slot);
-        is_guard.then_some(Way::Guard)
+        (is_dummy && self.gets_guard(kernel, slot) && self.class_of(kernel, unit) == HOT).then_some(Way::Guard)
     }
 
     fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
@@ -628,8 +623,8 @@ impl Restart for Disturb {
         let is_inside = self.scheme != DisturbScheme::Refresh
             && !kernel.holds_map(unit)
             && kernel.streams().class(kernel.stream_of(unit), AXIS) == INSIDE;
-        let is_shadow = matches!(self.scheme, DisturbScheme::Shadow { .. }) && self.class_of(kernel, unit) == HOT;
-        state.is_low || is_inside || is_shadow && state.end.number() >= self.shares.capacity
+        let is_shadow = self.is_full_shadow(state.end) && self.class_of(kernel, unit) == HOT;
+        state.is_low || is_inside || is_shadow
     }
 
     fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, _: &Scanned) {
@@ -671,15 +666,12 @@ impl Reported for Disturb {
         figures.count("read_disturb", "monitored", done.monitored);
         figures.count("read_disturb", "read_hot_blocks", done.kept);
         figures.count("read_disturb", "evicted", done.evicted);
-        if let DisturbScheme::Shadow { .. } = self.scheme {
-            figures.ratio("read_disturb", "reuse", done.rounds, done.shadows);
-            return;
-        }
-        figures.counts("read_disturb", "used_reads", &done.used_reads);
-        if self.scheme == DisturbScheme::Reprogrammed {
-            let [reprograms, cycles] = self.states.cycles();
-            figures.ratio("read_disturb", "ipr_rate", reprograms, cycles);
-            figures.ratio("read_disturb", "skipped", done.skipped, done.skipped + done.reprogrammed);
+        match self.scheme {
+            DisturbScheme::Shadow { .. } => self.figures_of_shadows(figures),
+            DisturbScheme::Reprogrammed => self.figures_of_reprograms(figures),
+            DisturbScheme::Refresh | DisturbScheme::Guarded => {
+                figures.counts("read_disturb", "used_reads", &done.used_reads);
+            }
         }
     }
 
@@ -690,23 +682,5 @@ impl Reported for Disturb {
 
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
         self.check_states(kernel)
-    }
-}
-
-// Reprogramming in place.
-impl Disturb {
-    /// The top page of the wordline that is reprogrammed next.
-    fn next_guard(&self, domain: Domain) -> Ppn {
-        match &self.domain(domain).work {
-            Some(RefreshWork::Inside(work)) => work.top.expect("a wordline in hand"),
-            _ => unreachable!("a wordline is reprogrammed when it was asked for"),
-        }
-    }
-
-    /// It is reprogrammed now.
-    fn reprogrammed(&mut self, kernel: &Kernel, domain: Domain) -> Combined {
-        let at = self.next_guard(domain);
-        self.line_done(kernel, domain);
-        Combined { place: Placement { at, filled: None }, product: Product::Guard }
     }
 }

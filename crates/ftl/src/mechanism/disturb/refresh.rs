@@ -2,8 +2,8 @@
 
 use base::{Cause, Domain, Ppn, Slot, Unit};
 
-use super::choices::DisturbScheme;
 use super::inside::Inside;
+use super::schemes::DisturbScheme;
 use super::states::UnitFacts;
 use super::{AXIS, Disturb, HOT, MONITOR, REGULAR};
 use crate::group::Group;
@@ -95,7 +95,7 @@ const ARROWS: [(usize, Why, &[usize]); 6] = [
 ];
 
 /// What is done about a unit that is due.
-enum RefreshPlan {
+pub(super) enum RefreshPlan {
     /// Its pages move.
     Move(RefreshWork),
     /// This unit makes room among the shadow or low-density ones first.
@@ -233,7 +233,6 @@ impl Disturb {
 
     /// What is done about a unit, by its state.
     fn plan(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
-        let state = *self.states.of(unit);
         let class = self.class_of(kernel, unit);
         let all = |class| RefreshPlan::Move(RefreshWork::All(unit, class));
         if class == REGULAR {
@@ -244,16 +243,10 @@ impl Disturb {
         }
         match self.scheme {
             DisturbScheme::Refresh => all(REGULAR),
-            DisturbScheme::Shadow { moves_on: true } if self.fits_behind(kernel, unit) => {
-                RefreshPlan::Move(RefreshWork::Inside(Inside::moving_on(unit, state.end, self.counters.marks(unit))))
-            }
+            DisturbScheme::Shadow { moves_on } if moves_on && self.fits_behind(kernel, unit) => self.move_on(unit),
             DisturbScheme::Shadow { .. } => all(HOT),
-            // Its active block was closed before it was full: whole wordlines have their guard levels.
-            DisturbScheme::Guarded if !state.is_low => {
-                RefreshPlan::Move(RefreshWork::Inside(Inside::keeping(unit, state.end, HOT)))
-            }
-            DisturbScheme::Guarded => all(HOT),
-            DisturbScheme::Reprogrammed => self.plan_hot(kernel, domain, unit),
+            DisturbScheme::Guarded => self.plan_guarded(unit),
+            DisturbScheme::Reprogrammed => self.plan_reprogram(kernel, domain, unit),
         }
     }
 
@@ -291,22 +284,6 @@ impl Disturb {
         if streams_of_class == 1 { room } else { 0 }
     }
 
-    /// Whether the pages of a shadow unit have room behind them in the same unit: its pages are used in as many rounds as
-    /// shares of read-hot pages fit into it.
-    fn fits_behind(&self, kernel: &Kernel, unit: Unit) -> bool {
-        let state = self.states.of(unit);
-        let geometry = kernel.geometry();
-        let rounds = geometry.unit_slots() / self.shares.capacity;
-        // A wordline that is not complete holds pages that have not moved yet.
-        let begins_wordline = state.end < geometry.end_slot()
-            && kernel.wordlines().is_lsb(state.end)
-            && geometry.lane_of_slot(state.end) == 0;
-        state.rounds + 1 < rounds
-            && begins_wordline
-            && kernel.valid_of(unit) > 0
-            && kernel.valid_of(unit) <= kernel.geometry().slots_left(state.end)
-    }
-
     /// A monitor: pages that are read more often than its average are read-hot.
     fn split(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
         let end = kernel.geometry().end_slot();
@@ -330,78 +307,6 @@ impl Disturb {
             return RefreshPlan::FromPool(victim);
         }
         RefreshPlan::Move(RefreshWork::Split(unit, HotSlots::of(hot.into_iter().map(|(_, slot)| slot), end)))
-    }
-
-    /// A unit of read-hot pages at full density.
-    fn plan_hot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
-        let state = *self.states.of(unit);
-        if let Some(victim) = self.victim_of_pool(kernel, domain, kernel.valid_of(unit) / self.cell.bits()) {
-            return RefreshPlan::FromPool(victim);
-        }
-        let moves = RefreshPlan::Move(RefreshWork::All(unit, HOT));
-        if state.is_low || state.is_halfway {
-            return moves;
-        }
-        if !self.is_in_pool(kernel, unit) {
-            self.done.skipped += 1;
-            return moves;
-        }
-        if self.domain(domain).kept >= self.shares.kept {
-            return match self.evictable(kernel, domain) {
-                Some(other) if self.options.evicts => RefreshPlan::Evict(other),
-                _ => moves,
-            };
-        }
-        RefreshPlan::Move(RefreshWork::Inside(Inside::reprogramming(unit, state.end, HOT, self.limits.restarts)))
-    }
-
-    /// The victim of the pool that read-hot pages need, if so many do not fit where they are written now and no unit of the
-    /// pool is free; asked for once per refresh.
-    pub(super) fn victim_of_pool(&mut self, kernel: &Kernel, domain: Domain, pages: u32) -> Option<Unit> {
-        let needs_unit = self.room_in(kernel, domain, HOT) < pages && !kernel.has_free_from(domain, self.shares.pool);
-        if !needs_unit || std::mem::replace(&mut self.domain_mut(domain).has_tried_pool, true) {
-            return None;
-        }
-        let units = kernel.geometry().units_of_domain(domain).skip(self.shares.pool as usize);
-        units
-            .filter(|&unit| {
-                kernel.state_of(unit) == UnitState::Closed
-                    && (self.options.takes_full_of_pool || kernel.gain_of(unit) > 0)
-                    && !self.was_leveled_recently(kernel, unit)
-                    && self.class_of(kernel, unit) != HOT
-            })
-            .min_by_key(|&unit| kernel.valid_of(unit))
-    }
-
-    /// Whether wear leveling had to do with a unit a short time ago: it emptied it before it was filled, or filled it with
-    /// cold data.
-    fn was_leveled_recently(&self, kernel: &Kernel, unit: Unit) -> bool {
-        let was_leveled = self.states.of(unit).is_leveled || kernel.streams().is_cold(kernel.stream_of(unit));
-        was_leveled && kernel.filled_after(unit) < self.shares.recent
-    }
-
-    /// Other read-hot units that are reprogrammed together with one.
-    fn take_along(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
-        let half = self.limits.full / 2;
-        for _ in 1..self.options.at_once {
-            if self.domain(domain).kept + self.domain(domain).due.len() as u32 + 1 >= self.shares.kept {
-                return;
-            }
-            let units = kernel.geometry().units_of_domain(domain).skip(self.shares.pool as usize);
-            let others = units.filter(|&other| {
-                let state = self.states.of(other);
-                other != unit
-                    && kernel.state_of(other) == UnitState::Closed
-                    && self.class_of(kernel, other) == HOT
-                    && !state.is_low
-                    && !state.is_halfway
-                    && self.counters.of_unit(other) >= half
-                    && !self.domain(domain).due.contains(&other)
-            });
-            let Some(most) = others.max_by_key(|&other| self.counters.of_unit(other)) else { return };
-            self.states.of_mut(most).is_early = true;
-            self.domain_mut(domain).due.push(most);
-        }
     }
 }
 

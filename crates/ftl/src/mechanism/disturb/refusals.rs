@@ -1,8 +1,8 @@
 //! Which devices can manage read disturb.
 
-use base::{Geometry, ProgramOrder};
+use base::Geometry;
 
-use super::choices::{DisturbScheme, Shares};
+use super::schemes::{DisturbScheme, Shares};
 use crate::Policies;
 use crate::kernel::MAX_STREAMS;
 use crate::mechanism::SpacePlan;
@@ -54,27 +54,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             "set a larger `device.wear.read_limit`, or a smaller `margin`",
         );
     }
-    let after = setup.geometry.pages_per_block + 2 * selection.integer("margin");
-    let before = if limits.restarts { 0 } else { limits.full };
-    if scheme == DisturbScheme::Reprogrammed && limits.low < before + after {
-        return refuse(
-            format!(
-                "leaves a block that was reprogrammed hardly a read: low density takes {}, of which {before} are used up by then",
-                limits.low
-            ),
-            "set a larger second number of `device.wear.read_limit`",
-        );
-    }
-    if scheme == (DisturbScheme::Shadow { moves_on: true })
-        && policies.cell.bits() > 1
-        && policies.program_order == ProgramOrder::Shadow
-    {
-        return refuse(
-            "fills a block in rounds, and in shadow order a round programs upper pages over lower ones that hold the data of the \
-             last round: one failed program would lose both"
-                .into(),
-            "set `device.program_order = \"consecutive\"`, or use `redftl`",
-        );
+    if let Some((message, help)) = scheme.refusal(policies, setup.geometry, limits) {
+        return refuse(message, help);
     }
     let shares = Shares::of(policies, setup.geometry);
     let pool = setup.geometry.units_per_domain() - shares.pool;

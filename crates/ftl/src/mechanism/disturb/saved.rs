@@ -6,7 +6,7 @@ use std::slice;
 use base::{Geometry, Slot, Unit};
 
 use super::Disturb;
-use super::choices::DisturbScheme;
+use super::schemes::DisturbScheme;
 use super::states::UnitFacts;
 use crate::Policies;
 use crate::kernel::{Keeping, Kept, Kernel, Saved};

@@ -3,6 +3,7 @@
 use base::{Cell, Dimensions, Geometry, Lpn, ParamValue, ReadLimits, ReprogramWear, Slot};
 
 use super::*;
+use crate::kernel::Placement;
 use crate::ops::{How, Op};
 use crate::sample::{self, FIRST};
 

@@ -1,6 +1,13 @@
-//! The choices of the seam `read_disturb`, and what a choice says.
+//! The schemes: a file each, with its choice of the seam, its shares of a domain, its refusals and figures, and the end of a unit of
+//! read-hot pages that is due. What all of them have is here.
 
-use base::{Choice, Geometry, Param, ParamKind, Seam, Selection};
+mod hot_low_density;
+mod ipr;
+mod read_leveling;
+mod redftl;
+mod refresh;
+
+use base::{Choice, Geometry, Param, ParamKind, ReadLimits, Seam, Selection};
 
 use crate::Policies;
 
@@ -42,81 +49,17 @@ const AVERAGE: Param = Param::word(
     &["all", "regular"],
     "Which blocks' refreshing intervals make the average: those of all, or of regular ones alone.",
 );
-const HOT_PAGES: Param = Param {
-    name: "hot_pages",
-    kind: ParamKind::Integer { default: 30, min: 1, max: 65_535 },
-    doc: "Read-hot pages that a shadow block holds; rounded up to whole wordlines.",
-};
-const SHADOW: Param = share("shadow", 0.15, "Share of a plane's blocks that are shadow blocks, at most.");
-const LOW_DENSITY: Param = share("low_density", 0.15, "Share of a plane's blocks that are of low density, at most.");
-const POOL: Param = Param {
-    name: "pool",
-    kind: ParamKind::Number { default: 0.2, min: 0.0, max: 1.0 },
-    doc: "Share of a plane's blocks, at its highest addresses, that read-hot pages go to first and that alone are reprogrammed.",
-};
-const POOL_VICTIMS: Param = Param::word(
-    "pool_victims",
-    &["any", "gaining"],
-    "Which blocks of the pool are collected for read-hot pages, those of low density, read-hot ones and leveled ones aside: \
-     `any`: the emptiest, also if all of its pages are valid, as the paper lists no other; `gaining`: only one with an invalid page.",
-);
-const RECENT: Param = Param {
-    name: "recent",
-    kind: ParamKind::Number { default: 0.0625, min: 0.0, max: 1000.0 },
-    doc: "How long a block counts as recently involved in wear leveling, which is no victim of the pool then: until so many blocks \
-          were filled after it, as a share of all.",
-};
-const AT_ONCE: Param = Param {
-    name: "at_once",
-    kind: ParamKind::Integer { default: 1, min: 1, max: 3 },
-    doc: "Read-hot blocks that are reprogrammed together: the one that needs it, and the most read of the others that have \
-          taken half of their reads.",
-};
-
 static CHOICES: &[Choice] = &[
     Choice {
         name: "ignore",
         doc: "Nothing is done. Where blocks have a `read_limit`, the run fails at the first read past it.",
         params: &[],
     },
-    Choice {
-        name: "refresh",
-        doc: "The valid pages of a block move to another one before its read limit (Baseline).",
-        params: &[MARGIN, ATTRIBUTION, BLOCKS_READS],
-    },
-    Choice {
-        name: "redftl",
-        doc: "Read-hot pages go to shadow blocks, of which each holds a few (Ha et al., RedFTL).",
-        params: &[HOT_PAGES, SHADOW, MONITOR, FULL, EVICTED, AVERAGE, MARGIN, ATTRIBUTION, BLOCKS_READS],
-    },
-    Choice {
-        name: "read-leveling",
-        doc: "Read-hot pages go to shadow blocks and move on through the unused pages of these (Liu et al., Read Leveling).",
-        params: &[HOT_PAGES, SHADOW, MONITOR, FULL, EVICTED, AVERAGE, MARGIN, ATTRIBUTION, BLOCKS_READS],
-    },
-    Choice {
-        name: "hot-low-density",
-        doc: "Read-hot pages go to blocks of low density, whose guard levels are programmed with the data (Wu et al., HotLD).",
-        params: &[LOW_DENSITY, MONITOR, FULL, EVICTED, AVERAGE, MARGIN, ATTRIBUTION, BLOCKS_READS],
-    },
-    Choice {
-        name: "ipr",
-        doc: "Read-hot pages go to read-hot blocks, which are reprogrammed to low density in place (Wu et al., IPR).",
-        params: &[
-            LOW_DENSITY,
-            MONITOR,
-            POOL,
-            POOL_VICTIMS,
-            RECENT,
-            AT_ONCE,
-            FULL,
-            EVICTED,
-            AVERAGE,
-            MARGIN,
-            ATTRIBUTION,
-            BLOCKS_READS,
-        ],
-    },
+    refresh::CHOICE,
+    redftl::CHOICE,
+    read_leveling::CHOICE,
+    hot_low_density::CHOICE,
+    ipr::CHOICE,
 ];
 
 /// The seam, for the configuration reader.
@@ -153,13 +96,49 @@ impl DisturbScheme {
         }
     }
 
-    /// Classes of pages on the axis of block states: see [`super::REGULAR`] and those behind it.
+    /// The reason why a device cannot have this scheme, and what would help.
+    pub(super) fn refusal(
+        self,
+        policies: &Policies<'_>,
+        geometry: &Geometry,
+        limits: &ReadLimits,
+    ) -> Option<(String, &'static str)> {
+        match self {
+            DisturbScheme::Shadow { moves_on: true } => read_leveling::refusal(policies),
+            DisturbScheme::Reprogrammed => ipr::refusal(policies, geometry, limits),
+            DisturbScheme::Refresh | DisturbScheme::Shadow { .. } | DisturbScheme::Guarded => None,
+        }
+    }
+
+    /// Classes of pages on the axis of block states: see `REGULAR` and those behind it.
     pub(super) fn classes(self) -> usize {
         match self {
             DisturbScheme::Refresh => 1,
             DisturbScheme::Shadow { moves_on: true } => 4,
             DisturbScheme::Shadow { moves_on: false } | DisturbScheme::Guarded | DisturbScheme::Reprogrammed => 3,
         }
+    }
+}
+
+/// A choice, and the shape that its shares follow from.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    selection: &'a Selection,
+    geometry: &'a Geometry,
+    /// Bits of a cell.
+    bits: u32,
+}
+
+impl Of<'_> {
+    /// Units of a domain that a share of them makes.
+    fn units(self, share: &str) -> u32 {
+        (f64::from(self.geometry.units_per_domain()) * self.selection.number(share)) as u32
+    }
+
+    /// Slots of a unit of low density that hold data.
+    fn low_density(self) -> u32 {
+        let slots = self.geometry.unit_slots();
+        slots - slots / self.bits
     }
 }
 
@@ -183,43 +162,12 @@ pub(super) struct Shares {
 impl Shares {
     pub(super) fn of(policies: &Policies<'_>, geometry: &Geometry) -> Shares {
         let selection = policies.read_disturb;
-        let (units, slots, bits) = (geometry.units_per_domain(), geometry.unit_slots(), policies.cell.bits());
-        let count = |share: f64| (f64::from(units) * share) as u32;
-        let low_density = slots - slots / bits;
-        let monitors = |selection: &Selection| count(selection.number("monitor"));
+        let of = Of { selection, geometry, bits: policies.cell.bits() };
         match DisturbScheme::of(selection.name) {
-            None | Some(DisturbScheme::Refresh) => {
-                Shares { monitors: 0, kept: 0, capacity: slots, opened: 0, pool: units, recent: 0 }
-            }
-            Some(DisturbScheme::Shadow { .. }) => {
-                let whole = selection.integer("hot_pages").next_multiple_of(bits);
-                let capacity = (whole * geometry.unit_width).min(slots);
-                Shares {
-                    monitors: monitors(selection),
-                    kept: count(selection.number("shadow")),
-                    capacity,
-                    // Fewer than half of a unit's pages are read more often than the average, or nearly.
-                    opened: (slots / 2).div_ceil(capacity).min(4),
-                    pool: units,
-                    recent: 0,
-                }
-            }
-            Some(DisturbScheme::Guarded) => Shares {
-                monitors: monitors(selection),
-                kept: count(selection.number("low_density")),
-                capacity: low_density,
-                opened: 2,
-                pool: units,
-                recent: 0,
-            },
-            Some(DisturbScheme::Reprogrammed) => Shares {
-                monitors: monitors(selection),
-                kept: count(selection.number("low_density")),
-                capacity: low_density,
-                opened: 1,
-                pool: units - count(selection.number("pool")),
-                recent: (selection.number("recent") * f64::from(geometry.units())) as u32,
-            },
+            None | Some(DisturbScheme::Refresh) => refresh::shares(of),
+            Some(DisturbScheme::Shadow { .. }) => redftl::shares(of),
+            Some(DisturbScheme::Guarded) => hot_low_density::shares(of),
+            Some(DisturbScheme::Reprogrammed) => ipr::shares(of),
         }
     }
 
