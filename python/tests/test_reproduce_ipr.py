@@ -127,9 +127,9 @@ def test_a_run_ends_by_reads_or_by_what_is_written() -> None:
     quick = SCALES["quick"]
     read, written = hosts.pages(trace().info)
     assert read == pytest.approx(1e9 / PAGE + 0.875 * 980) and written == pytest.approx(1e6 / PAGE + 17.5)
-    assert axes.rounds(Point("SRC", "IPR"), trace(), quick) == round(150_000 * 64 / read)
+    assert axes.rounds(Point("SRC", "IPR"), trace(), quick) == round(600_000 * 64 / read)
     busy = trace(written=1e9)
-    assert axes.rounds(Point("SRC", "IPR"), busy, quick) == round(40 * 64 * 192 / hosts.pages(busy.info)[1])
+    assert axes.rounds(Point("SRC", "IPR"), busy, quick) == round(160 * 64 * 192 / hosts.pages(busy.info)[1])
 
 
 def by_hand(

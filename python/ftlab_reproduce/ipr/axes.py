@@ -46,8 +46,11 @@ FULL, EVICTED, AVERAGE = "full quota otherwise", "evicted data stay read-hot", "
 DEBT, RESTARTS, AT_ONCE = "erases by debt", "reads begin anew", "three blocks at once"
 SPARE = "spare of the user space"
 SHARED, GAINING = "refreshed pages among the host's", "pool blocks that gain"
-STATIC, POOL_FULL = "a leveling move for each sixteenth", "the pool full at the start"
+STATIC, CLOSE = "a leveling move for each sixteenth", "leveling from 4 cycles on"
+POOL_FULL = "the pool full at the start"
 RECENT = {f"recent: {share:g} of the blocks": share for share in (0.25, 1.0, 1000.0)}
+FOREVER = list(RECENT)[-1]
+LEVELINGS = (CLOSE, STATIC)
 QUOTAS = {f"quota {quota:g}": quota for quota in (0.05, 0.1, 0.2, 0.3)}
 
 
@@ -74,6 +77,8 @@ READINGS: Mapping[str, Reading] = {
     SHARED: Reading({}, {"ftl.separation": "none"}),
     GAINING: Reading({"pool_victims": "gaining"}, {}),
     STATIC: Reading({}, {"ftl.wear_leveling.static.threshold": 4}),
+    # Chosen before the runs were as long as the paper's.
+    CLOSE: Reading({}, {"ftl.wear_leveling.swap.threshold": 4}),
     **{name: Reading({"recent": share}, {}) for name, share in RECENT.items()},
     # What is written last lies in the highest blocks, and the oldest quarter of the fill is free.
     POOL_FULL: Reading({}, {"run.precondition.sequential": "1.25x"}),
@@ -106,13 +111,14 @@ class Scale(study.Scale):
 
     user_blocks: int | None = None
     """Blocks that hold a generated workload's volume; `None`: as many as it has."""
-    reads: float = 150_000.0
-    """Page reads of a run for each block that holds data: fifteen times what a block takes at full density."""
-    written: float = 40.0
+    reads: float = 600_000.0
+    """Page reads of a run for each block that holds data: sixty times what a block takes at full density. Of a quarter of
+    that the shares of wGC and rrGC had not become stable, which is when the paper ends a replay (section IV.A)."""
+    written: float = 160.0
     """A run ends when so many user capacities have been written, if that is earlier."""
     planes: int = 32
     """Of the timed device."""
-    timed_reads: float = 60_000.0
+    timed_reads: float = 240_000.0
     """Page reads of a timed run for each block that holds data."""
 
 
