@@ -301,7 +301,13 @@ def test_a_whole_reproduction_on_a_tiny_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = replace(
-        SCALES["quick"], user_blocks=440, planes=1, reads=3_000.0, timed_reads=1_000.0, written=2.0
+        SCALES["quick"],
+        user_blocks=440,
+        planes=1,
+        reads=3_000.0,
+        timed_reads=1_000.0,
+        written=2.0,
+        on_request=frozenset(),
     )
     tiny = replace(STUDY, scales={"quick": small}, sets=_with_low_limits)
     monkeypatch.setattr(axes, "CLOSED_GENERATIONS", 2)

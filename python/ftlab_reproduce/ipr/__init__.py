@@ -20,7 +20,7 @@ from ftlab_reproduce.ipr.axes import (
     SCALES,
     SHARED,
     SPARE,
-    STATIC,
+    SWAPS,
     SYSTEMS,
     TIMED,
     Evidence,
@@ -30,6 +30,7 @@ from ftlab_reproduce.ipr.axes import (
 )
 from ftlab_reproduce.ipr.hosts import (
     BOUND,
+    DOMINATED,
     EVEN,
     EXCERPT_NAMES,
     HALF,
@@ -44,23 +45,23 @@ from ftlab_reproduce.ipr.hosts import (
 from ftlab_reproduce.study import Experiment, Study, grid
 from ftlab_reproduce.workloads import Workload
 
+DENSE = ("Baseline", "HotLD", "IPR")
+
 CONCERNED = {
     SHARED: tuple(SYSTEMS),
     GAINING: ("IPR",),
     **dict.fromkeys(RECENT, ("IPR",)),
-    STATIC: ("Baseline", "HotLD", "IPR"),
-    POOL_FULL: ("Baseline", "HotLD", "IPR"),
+    **dict.fromkeys(SWAPS, DENSE),
+    POOL_FULL: DENSE,
     FULL: ("RedFTL", "RL", "HotLD", "IPR"),
     EVICTED: ("RL", "HotLD", "IPR"),
     AVERAGE: ("RL", "HotLD", "IPR"),
-    DEBT: ("Baseline", "HotLD", "IPR"),
+    DEBT: DENSE,
     RESTARTS: ("IPR",),
     AT_ONCE: ("IPR",),
     SPARE: tuple(SYSTEMS),
 }
 """The methods that a reading can change."""
-
-DENSE = ("Baseline", "HotLD", "IPR")
 
 
 def _readings() -> list[Point]:
@@ -114,6 +115,16 @@ EXPERIMENTS = {
         "how large the regions are that most reads go to",
         grid(Point, workload=[REGIONAL, *(variant(REGIONAL, kind) for kind in REGIONS)], system=SYSTEMS),
         [tables.regions],
+    ),
+    "leveling": Experiment(
+        "wear leveling that moves cold data to worn blocks, after any erase",
+        grid(Point, workload=DOMINATED, system=tables.LEVELED, setting=tables.LEVELINGS),
+        [tables.levelings],
+    ),
+    "recent": Experiment(
+        "how long a block counts as recently involved in wear leveling",
+        grid(Point, workload=tables.RECENT_ON, system=["IPR"], setting=("", *RECENT)),
+        [tables.recency],
     ),
     "real": Experiment(
         "real traces beside the paper's",

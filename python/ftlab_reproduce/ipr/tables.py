@@ -16,6 +16,8 @@ from ftlab_reproduce.ipr.axes import (
     QUOTAS,
     READ_ONLY,
     READINGS,
+    RECENT,
+    SWAPS,
     SYSTEMS,
     TIMED,
     Evidence,
@@ -25,6 +27,7 @@ from ftlab_reproduce.ipr.axes import (
 from ftlab_reproduce.ipr.claims import dram
 from ftlab_reproduce.ipr.hosts import (
     BOUND,
+    DOMINATED,
     EVEN,
     EXCERPT_NAMES,
     HALF,
@@ -137,21 +140,91 @@ def regions(evidence: Evidence) -> Iterator[list[str]]:
     ["workload", *(f"{name}: {what}" for what in ("moves", "deviation") for name in SYSTEMS)],
 )
 def leveling(evidence: Evidence) -> Iterator[list[str]]:
-    def moves(point: Point) -> float:
-        counted = evidence.figure(point, "wgc") + evidence.figure(point, "rrgc")
-        return 100 * evidence.figure(point, "level") / counted if counted else math.nan
-
-    def deviation(point: Point) -> float:
-        cycles = evidence.results[point].wear["effective_erases"].astype(float)
-        return 100 * float(cycles.std() / cycles.mean()) if cycles.mean() else math.nan
-
     for name in evidence.names((*NAMES, *EXCERPT_NAMES)):
         points = [Point(name, system) for system in SYSTEMS]
         yield [
             evidence.named(name),
-            *(cell("{:.1f}", moves, point) for point in points),
-            *(cell("{:.0f}", deviation, point) for point in points),
+            *(cell("{:.1f}", moves, evidence, point) for point in points),
+            *(cell("{:.0f}", deviation, evidence, point) for point in points),
         ]
+
+
+def moves(evidence: Evidence, point: Point) -> float:
+    """Erases of wear leveling, in % of those for the host and for refreshes."""
+    counted = evidence.figure(point, "wgc") + evidence.figure(point, "rrgc")
+    return 100 * evidence.figure(point, "level") / counted if counted else math.nan
+
+
+def deviation(evidence: Evidence, point: Point) -> float:
+    """The standard deviation of effective P/E cycles, in % of their mean."""
+    cycles = evidence.results[point].wear["effective_erases"].astype(float)
+    return 100 * float(cycles.std() / cycles.mean()) if cycles.mean() else math.nan
+
+
+LEVELED = ("Baseline", "RL", "HotLD", "IPR")
+LEVELINGS = ("", *SWAPS)
+
+
+@tabled(
+    "Wear leveling as settled on, and otherwise: erases for refreshes, Baseline's under the same = 1; its own "
+    "erases, in % of those for the host and for refreshes; deviation of effective P/E cycles, in % of the mean",
+    ["workload", "leveling", "RL", "HotLD", "IPR", "IPR: wGC less Baseline's, % of all", "IPR rate", "skipped, %",
+     "Baseline: moves", "IPR: moves", "Baseline: deviation", "IPR: deviation"],
+)  # fmt: skip
+def levelings(evidence: Evidence) -> Iterator[list[str]]:
+    def more(name: str, setting: str) -> float:
+        ours, base = (evidence.over(name, system, "wgc", setting) for system in ("IPR", "Baseline"))
+        return 100 * (ours - base)
+
+    for name in evidence.names(DOMINATED, "IPR", LEVELINGS[-1]):
+        for setting in LEVELINGS:
+            base, ipr = (Point(name, system, setting) for system in ("Baseline", "IPR"))
+            yield [
+                evidence.named(name),
+                setting or "settled on",
+                *(
+                    cell("{:.3f}", evidence.ratio, name, system, "Baseline", setting)
+                    for system in LEVELED[1:]
+                ),
+                cell("{:+.1f}", more, name, setting),
+                cell("{:.2f}", evidence.figure, ipr, "ipr_rate"),
+                cell("{:.1f}", lambda p: 100 * evidence.figure(p, "skipped"), ipr),
+                *(cell("{:.1f}", moves, evidence, point) for point in (base, ipr)),
+                *(cell("{:.0f}", deviation, evidence, point) for point in (base, ipr)),
+            ]
+
+
+RECENT_ON = ("SRC", "WEB", "Websearch")
+
+
+@tabled(
+    "How long a block counts as recently involved in wear leveling, under IPR",
+    ["workload", "recent", "erases for refreshes", "skipped, %", "IPR rate", "moves, %",
+     "cycles outside the pool", "in the pool, real", "effective", "deviation, %", "outside the pool", "in the pool"],
+)  # fmt: skip
+def recency(evidence: Evidence) -> Iterator[list[str]]:
+    for name in evidence.names(RECENT_ON, "IPR", list(RECENT)[-1]):
+        for setting in ("", *RECENT):
+            point = Point(name, "IPR", setting)
+            wear = evidence.results[point].wear
+            inside = in_pool(wear)
+            effective, real = (wear[key].astype(float) for key in ("effective_erases", "erases"))
+            spreads = (effective[mine] for mine in (np.ones_like(inside), ~inside, inside))
+            yield [
+                evidence.named(name),
+                setting or "settled on",
+                text.count(evidence.figure(point, "rrgc")),
+                cell("{:.1f}", lambda p: 100 * evidence.figure(p, "skipped"), point),
+                cell("{:.2f}", evidence.figure, point, "ipr_rate"),
+                cell("{:.1f}", moves, evidence, point),
+                *(f"{of.mean():.1f}" for of in (real[~inside], real[inside], effective[inside])),
+                *(f"{100 * of.std() / of.mean():.0f}" for of in spreads),
+            ]
+
+
+def in_pool(wear: Any) -> Any:
+    """The blocks of the pool: a fifth of those of a plane, with the highest addresses."""
+    return wear["block_in_plane"] >= 0.8 * (int(wear["block_in_plane"].max()) + 1)
 
 
 @tabled(
@@ -226,7 +299,7 @@ def figure11(evidence: Evidence) -> Iterator[list[str]]:
     if (point := Point("Websearch", "IPR")) not in evidence.results:
         return
     wear = evidence.results[point].wear
-    pool = wear["block_in_plane"] >= 0.8 * (int(wear["block_in_plane"].max()) + 1)
+    pool = in_pool(wear)
     for words, key, mine in (
         ("outside the pool, real", "erases", ~pool),
         ("in the pool, real", "erases", pool),
