@@ -123,7 +123,8 @@ EXPERIMENTS = {
     ),
     "recent": Experiment(
         "how long a block counts as recently involved in wear leveling",
-        grid(Point, workload=tables.RECENT_ON, system=["IPR"], setting=("", *RECENT)),
+        [*grid(Point, workload=DOMINATED, system=["IPR"], setting=("", *RECENT)),
+         *grid(Point, workload=tables.SWAPPED_ON, system=["IPR"], setting=tables.SWAPPED_WITH)],
         [tables.recency],
     ),
     "real": Experiment(

@@ -49,6 +49,7 @@ SHARED, GAINING = "refreshed pages among the host's", "pool blocks that gain"
 POOL_FULL = "the pool full at the start"
 SWAPS = {f"cold data to worn blocks, from {cycles} cycles on": cycles for cycles in (4, 16)}
 RECENT = {f"recent: {share:g} of the blocks": share for share in (0.25, 1.0, 1000.0)}
+SWAPPED = {f"{list(SWAPS)[-1]}; {name}": share for name, share in RECENT.items()}
 QUOTAS = {f"quota {quota:g}": quota for quota in (0.05, 0.1, 0.2, 0.3)}
 
 
@@ -76,6 +77,10 @@ READINGS: Mapping[str, Reading] = {
     GAINING: Reading({"pool_victims": "gaining"}, {}),
     **{name: Reading({}, {"ftl.wear_leveling.swap.threshold": cycles}) for name, cycles in SWAPS.items()},
     **{name: Reading({"recent": share}, {}) for name, share in RECENT.items()},
+    **{
+        name: Reading({"recent": share}, {"ftl.wear_leveling.swap.threshold": max(SWAPS.values())})
+        for name, share in SWAPPED.items()
+    },
     # What is written last lies in the highest blocks, and the oldest quarter of the fill is free.
     POOL_FULL: Reading({}, {"run.precondition.sequential": "1.25x"}),
     **{name: Reading({"low_density": quota}, {}) for name, quota in QUOTAS.items()},

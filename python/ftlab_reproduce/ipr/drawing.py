@@ -55,7 +55,9 @@ def erases(evidence: Evidence, names: list[str]) -> Figure:
 
 
 def figure9a(evidence: Evidence) -> Figure:
-    return erases(evidence, evidence.names(ALL))
+    """Where every method was run."""
+    whole = [name for name in ALL if all(Point(name, system) in evidence.results for system in SYSTEMS)]
+    return erases(evidence, whole)
 
 
 def figure9b(evidence: Evidence) -> Figure | None:
@@ -119,7 +121,8 @@ def figure11(evidence: Evidence) -> Figure | None:
 def quotas(evidence: Evidence) -> Figure:
     """Where the quota binds."""
     settings = sorted({"": 0.15, **QUOTAS}.items(), key=lambda item: item[1])
-    names = (*VARIED, *BOUND)
+    tightest = settings[0][0]
+    names = [name for name in (*VARIED, *BOUND) if Point(name, "IPR", tightest) in evidence.results]
     figure, (panels,) = sheet(11, 3.6, columns=len(names))
     for panel, name in zip(panels, names, strict=True):
         base = evidence.figure(Point(name, "Baseline"), "rrgc")

@@ -17,6 +17,7 @@ from ftlab_reproduce.ipr.axes import (
     READ_ONLY,
     READINGS,
     RECENT,
+    SWAPPED,
     SWAPS,
     SYSTEMS,
     TIMED,
@@ -194,7 +195,9 @@ def levelings(evidence: Evidence) -> Iterator[list[str]]:
             ]
 
 
-RECENT_ON = ("SRC", "WEB", "Websearch")
+SWAPPED_ON = ("WEB", "Websearch")
+SWAPPED_WITH = (list(SWAPS)[-1], *SWAPPED)
+"""Under `static` leveling the length decides nothing, so it is varied with the other as well."""
 
 
 @tabled(
@@ -203,8 +206,8 @@ RECENT_ON = ("SRC", "WEB", "Websearch")
      "cycles outside the pool", "in the pool, real", "effective", "deviation, %", "outside the pool", "in the pool"],
 )  # fmt: skip
 def recency(evidence: Evidence) -> Iterator[list[str]]:
-    for name in evidence.names(RECENT_ON, "IPR", list(RECENT)[-1]):
-        for setting in ("", *RECENT):
+    for name in evidence.names(DOMINATED, "IPR", list(RECENT)[-1]):
+        for setting in ("", *RECENT, *(SWAPPED_WITH if name in SWAPPED_ON else ())):
             point = Point(name, "IPR", setting)
             wear = evidence.results[point].wear
             inside = in_pool(wear)
