@@ -139,7 +139,6 @@ pub(crate) fn preset(name: &str, sets: &[&str]) -> Config {
 /// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     timed::chip::check(config)?;
-    timed::timing::check(config)?;
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;

@@ -25,7 +25,7 @@ mod plain;
 mod plan;
 mod queues;
 pub(crate) mod requests;
-pub(crate) mod timing;
+mod timing;
 mod waits;
 mod write_buffer;
 

@@ -149,7 +149,6 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !Features::is_configured(config)
         && config.host.link.is_none()
         && !controller::is_configured(config)
-        && base::slow_die::slow_die(&config.device.features).is_none()
         && !has_timeline
         && !config.run.splits_latencies()
 }

@@ -1,11 +1,8 @@
 //! How long things take, and in which line of timers each wait is.
 
-use base::slow_die::slow_die;
-use base::{Die, Duration, Geometry, InStep, OpKind, PageLayout};
-use config::{Config, model};
+use base::{Duration, Geometry, InStep, OpKind, PageLayout};
+use config::model;
 use ftl::schedule::{Kind, Schedule};
-
-use crate::errors::Refusal;
 
 /// Bits of a cell at most, and so types of pages.
 const MAX_BITS: usize = 4;
@@ -118,22 +115,7 @@ pub(super) struct Timing {
     pub(super) ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
-    slow: Option<Slow>,
     lines: Lines,
-}
-
-/// A die whose array is slower than the others, by what factor, and where it waits.
-#[derive(Clone, Copy)]
-struct Slow {
-    die: Die,
-    factor: f64,
-    line: Line,
-}
-
-impl Slow {
-    fn takes(factor: f64, time: Duration) -> Duration {
-        Duration((time.ns() as f64 * factor).round() as u64)
-    }
 }
 
 impl Timing {
@@ -187,10 +169,6 @@ impl Timing {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
             },
-            slow: slow_die(&device.features).map(|(die, factor)| {
-                // Its other times are out of order there.
-                Slow { die, factor, line: lines.delay(Slow::takes(factor, timing.erase)).line }
-            }),
             lines,
         }
     }
@@ -300,15 +278,6 @@ impl Timing {
         if self.types.is_empty() { delays[0] } else { delays[self.page_type(page_offset())] }
     }
 
-    /// Array time of a die where the others take `delay`.
-    #[inline]
-    pub(super) fn of_die(&self, die: Die, delay: Delay) -> Delay {
-        match self.slow {
-            Some(slow) if slow.die == die => Delay { time: Slow::takes(slow.factor, delay.time), line: slow.line },
-            _ => delay,
-        }
-    }
-
     /// What the array does to copy a page between such offsets of two blocks.
     #[inline]
     pub(super) fn array_of_copyback(&self, from: u32, to: u32) -> Delay {
@@ -319,26 +288,6 @@ impl Timing {
     fn page_type(&self, page_offset: u32) -> usize {
         usize::from(self.types[page_offset as usize]) % MAX_BITS
     }
-}
-
-/// Refuses a slow die that there is not, with the reason.
-pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
-    let Some((die, _)) = slow_die(&config.device.features) else { return Ok(()) };
-    let refuse = |message: String, help: String| Err(Refusal { key: "device.slow_die", message, help });
-    let dies = config.device.channels * config.device.chips_per_channel * config.device.dies_per_chip;
-    if die.number() >= dies {
-        return refuse(
-            format!("the slow die is number {}, and the device has {dies} dies", die.number()),
-            format!("`device.slow_die.one.die` can be at most {}", dies - 1),
-        );
-    }
-    if config.in_step().parts() > 1 {
-        return refuse(
-            "one die is slow, and dies or planes in step do the same at the same time".into(),
-            "use `ftl.reclaim_unit` = \"block\" or \"twin\", or `device.slow_die` = \"none\"".into(),
-        );
-    }
-    Ok(())
 }
 
 /// The time in which so many bytes pass at a rate in bytes per second.

@@ -9,10 +9,11 @@ mod rows;
 
 mod cache;
 pub(crate) mod one_shot;
+mod slow_die;
 mod suspend;
 mod transfer;
 
-use base::{Die, Instant, Ppn, Unit};
+use base::{Die, Duration, Instant, Ppn, Unit};
 use config::Config;
 
 use super::Timed;
@@ -24,6 +25,7 @@ use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;
 use cache::CacheModes;
 use one_shot::Wordlines;
+use slow_die::SlowDie;
 use suspend::Suspend;
 use transfer::Transfer;
 
@@ -64,6 +66,7 @@ features! {
     suspend: Suspend,
     cache: CacheModes,
     transfer: Transfer,
+    slow_die: SlowDie,
 }
 
 asked! {
@@ -92,6 +95,9 @@ asked! {
 
     /// How long an array takes for a command, if not what it takes for its pages elsewhere.
     first delay(context: &Context<'_, P>, command: &Command) -> Option<Delay>;
+
+    /// How long the array of a die takes for what others do in that time, and where that is waited for.
+    first slows(context: &Context<'_, P>, die: Die, time: Duration) -> Option<Delay>;
 
     /// What the channel sends, and the controller corrects, of the page of a read; nothing: all of it.
     first part(context: &Context<'_, P>, carried: Carried) -> Option<PartTimes>;

@@ -38,7 +38,7 @@ impl Ways {
         } else {
             self.delay_of_array(flash, command, load)
         };
-        let delay = if context.plan.is_bare() { delay } else { self.timing.of_die(die, delay) };
+        let delay = P::Chip::slows(context, die, delay.time).unwrap_or(delay);
         match P::Chip::prolongs(context, die, command) {
             Some(more) => Delay { time: delay.time + more.time, line: more.line },
             None => delay,
