@@ -294,9 +294,22 @@ def expanded(path: str) -> list[str]:
 def backward_imports() -> int:
     """Imports among the files of `device` that run back up, in the best order of files that is found."""
     edges = imports_of_device()
-    order = least_backward(edges)
-    place = {name: at for at, name in enumerate(order)}
-    return sum(place[to] <= place[name] for name, targets in edges.items() for to in targets)
+    place = {name: at for at, name in enumerate(least_backward(edges))}
+    back = {(name, to) for name, targets in edges.items() for to in targets if place[to] <= place[name]}
+    for edge in sorted(back):
+        # Another order has it forward, and all others as they are.
+        if is_ordered({n: {to for to in tos if (n, to) not in back - {edge}} for n, tos in edges.items()}):
+            back.remove(edge)
+    return len(back)
+
+
+def is_ordered(edges: Mapping[str, set[str]]) -> bool:
+    """True if files can be put in an order in which none imports from one before it."""
+    left = dict(edges)
+    while sinks := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in sinks:
+            del left[name]
+    return not left
 
 
 def least_backward(edges: Mapping[str, set[str]]) -> list[str]:

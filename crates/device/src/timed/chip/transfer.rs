@@ -23,8 +23,28 @@ impl Feature for Transfer {
         codeword(&config.device.features).is_some()
     }
 
+    /// Refuses codewords that no page can have.
     fn check(config: &Config) -> Result<(), Refusal> {
-        check(config)
+        let Some(size) = codeword(&config.device.features) else { return Ok(()) };
+        let refuse = |message: String, help: &str| {
+            Err(Refusal { key: "device.read_transfer", message: format!("`sectors` {message}"), help: help.into() })
+        };
+        let page = u64::from(config.device.page_size);
+        if !page.is_multiple_of(size) {
+            let (page, size) = (config::print_size(page), config::print_size(size));
+            return refuse(
+                format!("sends codewords of {size}, and a page of {page} is not a whole number of them"),
+                "set a `codeword` that divides `device.page_size`, or use `page`",
+            );
+        }
+        if config.in_step().parts() > 1 {
+            return refuse(
+                "sends a part of a page, and channels or planes in step send their parts of a superpage together"
+                    .into(),
+                "use `page`, or `ftl.reclaim_unit` = \"block\" or \"twin\"",
+            );
+        }
+        Ok(())
     }
 
     /// The parts share the line of whole pages, which need not be in order.
@@ -53,27 +73,4 @@ impl Chip<Any> for Transfer {
         let (from, to) = wanted.range(read)?;
         parts.get((to.div_ceil(*codeword) - from / codeword) as usize - 1).copied()
     }
-}
-
-/// Refuses codewords that no page can have, with the reason.
-fn check(config: &Config) -> Result<(), Refusal> {
-    let Some(size) = codeword(&config.device.features) else { return Ok(()) };
-    let refuse = |message: String, help: &str| {
-        Err(Refusal { key: "device.read_transfer", message: format!("`sectors` {message}"), help: help.into() })
-    };
-    let page = u64::from(config.device.page_size);
-    if !page.is_multiple_of(size) {
-        let (page, size) = (config::print_size(page), config::print_size(size));
-        return refuse(
-            format!("sends codewords of {size}, and a page of {page} is not a whole number of them"),
-            "set a `codeword` that divides `device.page_size`, or use `page`",
-        );
-    }
-    if config.in_step().parts() > 1 {
-        return refuse(
-            "sends a part of a page, and channels or planes in step send their parts of a superpage together".into(),
-            "use `page`, or `ftl.reclaim_unit` = \"block\" or \"twin\"",
-        );
-    }
-    Ok(())
 }
