@@ -40,7 +40,7 @@ def survival(
     kind: Kind,
     source: str,
     sets: Sequence[str],
-    trouble: Literal["program-failure", "power-cut", "second-cut"],
+    trouble: Literal["program-failure", "reprogram-failure", "power-cut", "second-cut", "failed-recovery"],
     *,
     seeds: int,
     stride: int,

@@ -8,7 +8,7 @@ use base::Cell;
 use common::*;
 use config::Config;
 use config::model::*;
-use device::survival::{Trouble, try_everywhere};
+use device::survival::{Lives, Trouble, try_everywhere, try_lives};
 use files::Interrupt;
 
 /// One plane of TLC blocks, written once and then read.
@@ -212,6 +212,23 @@ fn faults_at_every_operation_lose_nothing() {
             }
         }
     }
+}
+
+/// Every reprogram fails once. If one were taken for good, pages would be read past their limit.
+#[test]
+fn a_reprogram_that_fails_is_known_to_have_failed() {
+    for (cell, protection) in [("mlc", "\"lsb-backup\""), ("tlc", "\"lsb-backup\""), ("mlc", "{gcmix={high=24}}")] {
+        let config = life("{ipr={margin=12,low_density=0.15,pool=0.5}}", protection, cell, "consecutive");
+        let lives = Lives { reads: 40, afterwards: 2.0, ..Lives::new(1, 1) };
+        let tally = try_lives(&config, Trouble::ReprogramFailure, &lives, &Interrupt::default()).unwrap();
+        assert!(tally.runs > 10, "{cell} {protection}: {} runs", tally.runs);
+        assert_eq!(tally.losing, 0, "{cell} {protection}: {:?}", tally.first);
+        assert_eq!(tally.past_limits, 0, "{cell} {protection}: {:?}", tally.first_past);
+    }
+}
+
+#[test]
+fn blocks_that_nobody_refreshes_pass_their_limit() {
     let worn = life("\"ignore\"", "\"lsb-backup\"", "mlc", "shadow");
     let tally = try_everywhere(&worn, Trouble::PowerCut, 1, 997, &Interrupt::default()).unwrap();
     assert!(tally.past_limits > 0, "the harness sees what nobody refreshes: {tally:?}");

@@ -45,6 +45,9 @@ fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config
     preset("gcmix-px", &sets)
 }
 
+const ALL_TROUBLES: [Trouble; 4] =
+    [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut, Trouble::FailedRecovery];
+
 const NONE: &str = "separation=\"none\"";
 const DAC: &str = "separation.dac.regions=3";
 
@@ -87,7 +90,7 @@ fn what_a_protection_promises_it_keeps() {
                 if protection.contains("parity") && cell != "mlc" {
                     continue;
                 }
-                for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+                for trouble in ALL_TROUBLES {
                     let case = format!("{protection} {cell} {order} {separation} {trouble:?}");
                     let tried = catch_unwind(|| outcome(protection, cell, order, separation, trouble));
                     match tried {
@@ -124,7 +127,7 @@ fn wordlines_that_are_programmed_as_a_whole_survive() {
                  device.over_provisioning=3.0\nftl.gc_schedule.threshold.free_blocks=3\ndevice.blocks_per_plane=40\n\
                  device.pages_per_block={pages}\n{more}"
             );
-            for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+            for trouble in ALL_TROUBLES {
                 let tally = sample(&whole, cell, "consecutive", separation, trouble, (2, 17));
                 let case = format!("{programming} {cell} {separation} {more} {trouble:?}");
                 assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);

@@ -13,6 +13,11 @@ pub(crate) enum Fault {
         /// Programs before it.
         at: u64,
     },
+    /// The reprogram of that number, counting programs of a page that is programmed already, ends so.
+    ReprogramFailure {
+        /// Reprograms before it.
+        at: u64,
+    },
     /// The power goes off at the operation of that number, counting page reads, page programs and erases of units.
     PowerCut {
         /// Operations before it.
@@ -30,6 +35,8 @@ pub(super) struct Supply {
     operations: u64,
     /// Programs among them.
     programs: u64,
+    /// Reprograms among these.
+    reprograms: u64,
     is_off: bool,
     aid: Aid,
 }
@@ -69,7 +76,7 @@ pub(super) enum Fate {
 impl Supply {
     /// The power is on, and no fault is armed.
     pub(super) fn new(aid: Aid) -> Supply {
-        Supply { armed: None, operations: 0, programs: 0, is_off: false, aid }
+        Supply { armed: None, operations: 0, programs: 0, reprograms: 0, is_off: false, aid }
     }
 
     /// Programs under way are completed when the power goes off.
@@ -139,7 +146,7 @@ impl Flash {
     /// If pages have no payloads: there would be nothing to lose.
     pub(crate) fn arm(&mut self, fault: Fault) {
         assert!(self.nand.has_payload(), "faults are armed only where pages have payloads");
-        self.supply = Supply { armed: Some(fault), operations: 0, programs: 0, ..self.supply };
+        self.supply = Supply { armed: Some(fault), operations: 0, programs: 0, reprograms: 0, ..self.supply };
     }
 
     /// Operations begun since a fault was armed: page reads, page programs, erases of units. Counted only where
@@ -151,6 +158,11 @@ impl Flash {
     /// Programs among these operations.
     pub(crate) fn programs(&self) -> u64 {
         self.supply.programs
+    }
+
+    /// Reprograms among these.
+    pub(crate) fn reprograms(&self) -> u64 {
+        self.supply.reprograms
     }
 
     /// Whether an armed fault has not come yet.
@@ -175,6 +187,24 @@ impl Flash {
     /// The fate of a program that stores no data of the controller's; without payloads there are no faults.
     pub(super) fn fate_of_program(&mut self) -> Fate {
         if self.nand.has_payload() { self.supply.next(OpKind::Program) } else { Fate::Completes }
+    }
+
+    /// The fate of a program of a page that is programmed already, likewise.
+    pub(super) fn fate_of_reprogram(&mut self) -> Fate {
+        if !self.nand.has_payload() {
+            return Fate::Completes;
+        }
+        let fate = self.supply.next(OpKind::Program);
+        if fate == Fate::IsIgnored {
+            return fate;
+        }
+        let at = self.supply.reprograms;
+        self.supply.reprograms += 1;
+        if self.supply.armed == Some(Fault::ReprogramFailure { at }) {
+            self.supply.armed = None;
+            return Fate::Fails;
+        }
+        fate
     }
 
     /// A program that does not come to its end.

@@ -331,7 +331,7 @@ impl Flash {
     /// theirs, and it may be reprogrammed again.
     pub(crate) fn reprogram(&mut self, ppn: Ppn) -> Programmed {
         let (block, page) = self.address(ppn);
-        match self.fate_of_program() {
+        match self.fate_of_reprogram() {
             Fate::Completes => obey(self.nand.reprogram(block, page)),
             Fate::Fails => {
                 obey(self.nand.fail_reprogram(block, page));

@@ -35,8 +35,12 @@ pub enum Trouble {
     ProgramFailure,
     /// The power goes off before or during an operation.
     PowerCut,
-    /// The same, and once more during recovery.
+    /// The same, and once more at any operation of the recovery.
     SecondCut,
+    /// A reprogram fails: the program of a page that is programmed already.
+    ReprogramFailure,
+    /// The power goes off, and any program of the recovery fails.
+    FailedRecovery,
 }
 
 impl Trouble {
@@ -46,6 +50,8 @@ impl Trouble {
             "program-failure" => Trouble::ProgramFailure,
             "power-cut" => Trouble::PowerCut,
             "second-cut" => Trouble::SecondCut,
+            "reprogram-failure" => Trouble::ReprogramFailure,
+            "failed-recovery" => Trouble::FailedRecovery,
             _ => return None,
         })
     }
@@ -280,7 +286,7 @@ fn try_life(
     for at in (seed % lives.stride..faults).step_by(lives.stride as usize) {
         let before = begun.partition_point(|&begun| begun <= at) - 1;
         for during in [false, true] {
-            if trouble == Trouble::ProgramFailure && !during {
+            if matches!(trouble, Trouble::ProgramFailure | Trouble::ReprogramFailure) && !during {
                 continue;
             }
             interrupt.check().map_err(|_| RunError::Stopped)?;
@@ -343,7 +349,8 @@ impl Life<'_> {
     fn begun(&self, trouble: Trouble) -> u64 {
         match trouble {
             Trouble::ProgramFailure => self.device.flash.programs(),
-            Trouble::PowerCut | Trouble::SecondCut => self.device.flash.operations(),
+            Trouble::ReprogramFailure => self.device.flash.reprograms(),
+            Trouble::PowerCut | Trouble::SecondCut | Trouble::FailedRecovery => self.device.flash.operations(),
         }
     }
 
@@ -355,20 +362,16 @@ impl Life<'_> {
     fn suffer(&mut self, trouble: Trouble, at: u64, during: bool) -> Result<Option<Loss>, RunError> {
         let fault = match trouble {
             Trouble::ProgramFailure => Fault::ProgramFailure { at },
-            Trouble::PowerCut | Trouble::SecondCut => Fault::PowerCut { at, during },
+            Trouble::ReprogramFailure => Fault::ReprogramFailure { at },
+            Trouble::PowerCut | Trouble::SecondCut | Trouble::FailedRecovery => Fault::PowerCut { at, during },
         };
         self.device.flash.arm(fault);
         self.live_on();
         assert!(!self.device.flash.is_armed(), "the fault comes in the request that it was put in");
         if self.device.flash.is_off() {
             self.device.flash.power_on();
-            let second = match trouble {
-                // Somewhere in the first dozen operations of the recovery.
-                Trouble::SecondCut => self.random.below(12),
-                _ => NEVER,
-            };
-            let during = self.random.below(2) == 0;
-            self.device.flash.arm(Fault::PowerCut { at: second, during });
+            let fault = self.fault_of_recovery(trouble)?;
+            self.device.flash.arm(fault);
             self.restart()?;
             if self.device.flash.is_off() {
                 self.device.flash.power_on();
@@ -388,6 +391,28 @@ impl Life<'_> {
         while self.live_on() {}
         self.device.check_state();
         Ok(self.broken_promise())
+    }
+
+    /// The fault that comes while the device recovers, if it does: at any operation of a recovery that nothing interrupts. Where the
+    /// device cannot be copied to try that, at one of the first dozen.
+    fn fault_of_recovery(&mut self, trouble: Trouble) -> Result<Fault, RunError> {
+        let never = Fault::PowerCut { at: NEVER, during: false };
+        if !matches!(trouble, Trouble::SecondCut | Trouble::FailedRecovery) {
+            return Ok(never);
+        }
+        let mut count = 12;
+        if self.config.ftl.get("victim").own.is_none() {
+            let mut trial = self.device.clone();
+            trial.flash.arm(never);
+            trial.restart(self.config).map_err(|error| RunError::Failed(error.to_string()))?;
+            let is_cut = trouble == Trouble::SecondCut;
+            count = if is_cut { trial.flash.operations() } else { trial.flash.programs() };
+        }
+        if count == 0 {
+            return Ok(never);
+        }
+        let (at, during) = (self.random.below(count), self.random.below(2) == 0);
+        Ok(if trouble == Trouble::SecondCut { Fault::PowerCut { at, during } } else { Fault::ProgramFailure { at } })
     }
 
     fn restart(&mut self) -> Result<(), RunError> {
