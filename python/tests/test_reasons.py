@@ -335,7 +335,7 @@ def test_wordlines_that_are_programmed_in_two_passes() -> None:
         "after the second one, which waits for the next wordline; the controller answers reads between the passes"
     )
     why = comparison.reasons["two-pass"]
-    assert why.startswith("11 % fewer IOPS than page: " + sent.format(share["two-pass"], share["page"]))
+    assert why.startswith("10 % fewer IOPS than page: " + sent.format(share["two-pass"], share["page"]))
     assert "although the 3 pages of a wordline are programmed at once, not one by one" in why
     shot = {label: comparison.results[label] for label in ("one-shot", "two-pass")}
     why = Comparison(shot).reasons["two-pass"]
