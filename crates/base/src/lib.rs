@@ -3,6 +3,7 @@
 //!
 //! This crate owns no behaviour of a device. It knows nothing of any other crate.
 
+pub mod bulk;
 pub mod cache;
 pub mod cause;
 pub mod choice;

@@ -1,42 +1,43 @@
 //! Device states on disk: what is where, how worn, and what pages store.
 //!
-//! A file is a magic word, then one zstd stream (with checksum): a JSON header that names what the state
-//! fits, and the arrays as little-endian words. A state is read as untrusted input.
+//! A file is a magic word, then one zstd stream (with checksum) of three messages of `postcard`: a header that names what the
+//! state fits, what the FTL says of itself, and what the array says. A state is read as untrusted input.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn, PageLayout, Slot, Unit};
+use base::{Geometry, Lpn, PageLayout, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::{Keeping, Kept, PageMapping, Saved};
-use nand::{Block, Cycles};
+use ftl::{PageMapping, Saved};
+use nand::Block;
+use postcard::{de_flavors, ser_flavors};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, policies};
 use crate::errors::RunError;
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst9";
+const MAGIC: &[u8; 8] = b"ftlabstA";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
 const NONE: u32 = u32::MAX;
 const NOT_ALIKE: &str = "the array is not filled as the map says";
 
-/// Bytes that a save takes beside the device: what the array remembers, as words.
+/// Bytes that a save takes beside the device: a copy of what the array remembers.
 pub(crate) fn bytes_to_save(geometry: &Geometry, payload: bool) -> u64 {
     let stored = if payload { geometry.pages() * (8 + 16) } else { 0 };
-    u64::from(geometry.blocks()) * 16 + stored
+    u64::from(geometry.blocks()) * size_of::<Block>() as u64 + stored
 }
 
-/// Bytes that a load takes beside the device: a map twice, and what the array remembers as words and once more.
+/// Bytes that a load takes beside the device: a map twice, and what the array remembers once more.
 pub(crate) fn bytes_to_load(geometry: &Geometry, payload: bool) -> u64 {
-    let blocks = u64::from(geometry.blocks()) * (16 + size_of::<Block>() as u64);
-    geometry.pages() * 4 + blocks + 2 * (bytes_to_save(geometry, payload) - u64::from(geometry.blocks()) * 16)
+    geometry.pages() * 4 + bytes_to_save(geometry, payload)
 }
 
-/// What a state fits: settings that decide where data may lie.
+/// The settings that a state fits: they decide where data may lie.
 #[derive(Serialize, Deserialize)]
 struct Header {
     ftlab_version: String,
@@ -126,61 +127,49 @@ fn reclaim_unit(config: &Config) -> (String, String) {
 pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &Interrupt) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 18, Output::create(path, interrupt)?);
     file.write_all(MAGIC)?;
-    let mut out = zstd::Encoder::new(file, 1)?;
-    out.include_checksum(true)?;
+    let mut stream = zstd::Encoder::new(file, 1)?;
+    stream.include_checksum(true)?;
     let pages = device.has.pages.ok_or_else(|| io::Error::other("this mapping has no states"))?;
     let saved = pages.save(&device.ftl);
-    let header = Header { ftlab_version: env!("CARGO_PKG_VERSION").into(), fits: fits(config) };
-    let header = serde_json::to_vec(&header)?;
-    out.write_all(&(header.len() as u32).to_le_bytes())?;
-    out.write_all(&header)?;
-    let frontiers: Vec<u32> = saved
-        .frontiers
-        .iter()
-        .flat_map(|open| open.map_or([Unit::to_word(None), 0], |(unit, slot)| [unit.number(), slot.number()]))
-        .collect();
-    let kept: Vec<u32> =
-        saved.kept.iter().flat_map(|kept| [kept.unit.number(), kept.how.word(), kept.filled.number()]).collect();
-    let nand = device.flash.nand();
-    let blocks: Vec<u32> = nand
-        .blocks()
-        .iter()
-        .flat_map(|block| [block.erases, block.reads, u32::from(block.next_page), u32::from(block.marks())])
-        .collect();
-    let reprogrammed: Vec<u32> = nand.reprogrammed().flat_map(<[u32; 2]>::from).collect();
-    let reads_before = nand.reads_before();
-    let cycles: Vec<u32> = nand
-        .cycles()
-        .iter()
-        .flat_map(|of| [of.reprogrammed, u32::from(of.is_reprogrammed), (of.extra >> 32) as u32, of.extra as u32])
-        .collect();
-    let lost: Vec<u32> = nand.lost().flat_map(<[u32; 2]>::from).collect();
-    let stamps: Vec<u32> = nand.stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
-    let spares: Vec<u32> =
-        nand.spares().iter().flat_map(|spare| [96, 64, 32, 0].map(|shift| (spare >> shift) as u32)).collect();
-    let of_ftl = [
-        &*saved.map,
-        &*saved.reverse,
-        &*saved.erases,
-        &*saved.closed_at,
-        &saved.filled_by,
-        &*frontiers,
-        &kept,
-        &saved.of_mechanisms,
-    ];
-    let of_array = [&*blocks, &reprogrammed, &lost, nand.errors(), &reads_before, &cycles, &stamps, &spares];
-    for array in of_ftl.into_iter().chain(of_array) {
-        out.write_all(&(array.len() as u64).to_le_bytes())?;
-        write_words(&mut out, array)?;
-    }
-    out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
+    // Numbers are written a byte at a time.
+    let mut out = BufWriter::with_capacity(bulk::CHUNK, stream);
+    write(&mut out, &Header { ftlab_version: env!("CARGO_PKG_VERSION").into(), fits: fits(config) })?;
+    write(&mut out, &saved)?;
+    write(&mut out, &device.flash.nand().save())?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-fn write_words(out: &mut impl Write, words: &[u32]) -> io::Result<()> {
-    if cfg!(target_endian = "little") {
-        return out.write_all(bytemuck::cast_slice(words));
+/// Writes a message. An error of the file is kept for the caller, since `postcard` has no words for it.
+fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut error = None;
+    let written = postcard::serialize_with_flavor(message, Written { out, error: &mut error });
+    written.map_err(|other| error.unwrap_or_else(|| io::Error::other(other.to_string())))
+}
+
+/// A file that a message is written to, and the first error of it.
+struct Written<'a, W> {
+    out: &'a mut W,
+    error: &'a mut Option<io::Error>,
+}
+
+impl<W: Write> ser_flavors::Flavor for Written<'_, W> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.try_extend(&[byte])
     }
-    words.iter().try_for_each(|word| out.write_all(&word.to_le_bytes()))
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.out.write_all(bytes).map_err(|error| {
+            *self.error = Some(error);
+            postcard::Error::SerializeBufferFull
+        })
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
 }
 
 /// Loads a state into a pristine device of the same shape.
@@ -207,8 +196,9 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         ));
     }
     let damaged = |what: &str| refuse(format!("is damaged ({what}); save the state again"));
-    let mut input = zstd::Decoder::with_buffer(file).map_err(|_| damaged("compression"))?;
-    let header = read_header(&mut input).ok_or_else(|| damaged("header"))?;
+    let stream = zstd::Decoder::with_buffer(file).map_err(|_| damaged("compression"))?;
+    let mut input = BufReader::with_capacity(bulk::CHUNK, stream);
+    let header: Header = read_message(&mut input, 1 << 12, 1 << 20).ok_or_else(|| damaged("header"))?;
     let wanted = fits(config);
     if wanted.len() != header.fits.len() || wanted.iter().zip(&header.fits).any(|(a, b)| a.0 != b.0) {
         return Err(damaged("what it fits"));
@@ -228,16 +218,15 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         geometry,
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
         of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
+        of_pages: if device.flash.nand().has_payload() { 24 } else { 0 },
         streams: ftl::streams(&geometry, &policies(config)),
         // Where counts follow the host's last page, room is made before its next one.
         least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
         pages: PageLayout::new(config.device.cell, config.device.program_order, geometry.pages_per_block),
-        stamps: device.flash.nand().stamps().len(),
-        spares: device.flash.nand().spares().len(),
     };
     let mut of_array = None;
     let read = || -> Result<Saved<'static>, RunError> {
-        let (saved, array) = read_arrays(&mut input, &shape).ok_or_else(|| damaged("arrays"))?;
+        let (saved, array) = read_parts(&mut input, &shape).ok_or_else(|| damaged("arrays"))?;
         let mut rest = [0; 1];
         if !matches!(input.read(&mut rest), Ok(0)) {
             return Err(damaged("end"));
@@ -269,131 +258,101 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
     Ok(())
 }
 
-/// What the arrays of a state have to fit.
+/// The shape that the arrays of a state have to fit.
 struct Shape {
     geometry: Geometry,
     /// Those of the host, and behind them those of a map in flash.
     logical_pages: usize,
     /// The most words that mechanisms have of their own.
     of_mechanisms: u64,
+    /// Bytes that a page stores in the array.
+    of_pages: u64,
     streams: usize,
     /// Units of a domain, at least, that are free or that the first stream fills.
     least_spare: u32,
     /// Of a block.
     pages: PageLayout,
-    stamps: usize,
-    spares: usize,
 }
 
-fn read_header(input: &mut impl Read) -> Option<Header> {
-    let mut length = [0; 4];
-    input.read_exact(&mut length).ok()?;
-    let mut bytes = Vec::new();
-    input.take(u64::from(u32::from_le_bytes(length)).min(1 << 20)).read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
-}
+/// Bytes that a number takes at most, of 32 bits.
+const NUMBER: u64 = 5;
 
-/// The arrays, each of exactly the length that the device wants.
-fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, nand::SavedArray)> {
+/// The parts of the FTL and of the array, if they are of the device's shape. The array compares its lengths itself.
+fn read_parts(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, nand::SavedArray)> {
     let geometry = &shape.geometry;
-    let units = geometry.units() as usize;
-    let saved = Saved {
-        map: read_words(input, shape.logical_pages)?.into(),
-        reverse: read_words(input, geometry.pages() as usize)?.into(),
-        erases: read_words(input, units)?.into(),
-        closed_at: read_words(input, units)?.into(),
-        filled_by: read_words(input, units)?,
-        frontiers: frontiers(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
-        kept: kept(&read_words_up_to(input, units as u64 * 3)?)?,
-        of_mechanisms: read_words_up_to(input, shape.of_mechanisms)?,
-    };
-    let blocks = read_words(input, geometry.blocks() as usize * 4)?
-        .chunks_exact(4)
-        .map(|words| Block::from_saved(words[0], words[1], u16::try_from(words[2]).ok()?, u8::try_from(words[3]).ok()?))
-        .collect::<Option<Vec<Block>>>()?;
-    let pages = geometry.pages();
-    let reprogrammed = pairs_up_to(input, pages * 2)?;
-    let lost = pairs_up_to(input, pages * 2)?;
-    let errors = read_words_up_to(input, pages)?;
-    let reads_before = read_words_up_to(input, pages)?;
-    let cycles = cycles(&read_words_up_to(input, u64::from(geometry.blocks()) * 4)?)?;
-    let stamps = read_words(input, shape.stamps * 2)?;
-    let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
-    let spares = read_words(input, shape.spares * 4)?;
-    let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
-    let spares = spares.chunks_exact(4).map(spare).collect();
-    Some((saved, nand::SavedArray { blocks, reprogrammed, lost, errors, reads_before, cycles, stamps, spares }))
-}
-
-/// Cycles with reprogramming of blocks; nothing if the words mean nothing.
-fn cycles(words: &[u32]) -> Option<Vec<Cycles>> {
-    let cycles = |words: &[u32]| match *words {
-        [reprogrammed, is_reprogrammed @ (0 | 1), high, low] => Some(Cycles {
-            reprogrammed,
-            is_reprogrammed: is_reprogrammed == 1,
-            extra: u64::from(high) << 32 | u64::from(low),
-        }),
-        _ => None,
-    };
-    words.chunks(4).map(cycles).collect()
-}
-
-/// Active blocks, each a unit and a slot.
-fn frontiers(words: &[u32]) -> Vec<Option<(Unit, Slot)>> {
-    pairs(words).into_iter().map(|(unit, slot)| Some((Unit::from_word(unit)?, Slot::new(slot)))).collect()
-}
-
-fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
-    words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
-}
-
-/// The units that mechanisms keep; nothing if the words mean nothing.
-fn kept(words: &[u32]) -> Option<Vec<Kept>> {
-    let kept = |words: &[u32]| match *words {
-        [unit, how, filled] => {
-            Some(Kept { unit: Unit::from_word(unit)?, how: Keeping::from_word(how)?, filled: Slot::new(filled) })
-        }
-        _ => None,
-    };
-    words.chunks(3).map(kept).collect()
-}
-
-/// An array of exactly that length.
-fn read_words(input: &mut impl Read, length: usize) -> Option<Vec<u32>> {
-    if read_length(input)? != length as u64 {
+    let (pages, blocks, units) = (geometry.pages(), u64::from(geometry.blocks()), u64::from(geometry.units()));
+    let active = geometry.domains() as usize * shape.streams;
+    let maps = shape.logical_pages as u64 + pages;
+    // A unit has three numbers, and those of one that is kept; an active block has two and says whether there is one.
+    let numbers = NUMBER * (units * 6 + active as u64 * 3 + shape.of_mechanisms) + lengths(maps * 4);
+    let saved: Saved<'static> = read_message(input, numbers, maps * 4)?;
+    let is_of_shape = saved.map.len() == shape.logical_pages
+        && saved.reverse.len() as u64 == pages
+        && [&*saved.erases, &saved.closed_at, &saved.filled_by].iter().all(|array| array.len() as u64 == units)
+        && saved.frontiers.len() == active
+        && saved.kept.len() as u64 <= units
+        && saved.of_mechanisms.len() as u64 <= shape.of_mechanisms;
+    if !is_of_shape {
         return None;
     }
-    let mut words = vec![0u32; length];
-    input.read_exact(bytemuck::cast_slice_mut(&mut words)).ok()?;
-    if cfg!(target_endian = "big") {
-        words.iter_mut().for_each(|word| *word = u32::from_le(*word));
+    // Pages: whether they are reprogrammed, or lost; their errors, and the reads before them. A block has four numbers, and four
+    // of its cycles, one of 64 bits.
+    let arrays = pages * (8 + 8 + 4 + 4 + shape.of_pages);
+    let array = read_message(input, 2 * NUMBER * blocks * 4 + lengths(arrays), arrays)?;
+    Some((saved, array))
+}
+
+/// Bytes of the lengths of so many bytes of arrays, with those of the arrays themselves.
+fn lengths(bytes: u64) -> u64 {
+    (bytes / bulk::CHUNK as u64 + 64) * 2 * NUMBER
+}
+
+/// A message of so many bytes at most: of numbers one by one, and of long arrays and texts.
+fn read_message<T: DeserializeOwned>(input: &mut impl Read, numbers: u64, arrays: u64) -> Option<T> {
+    let limited = Limited { input, numbers, arrays, chunk: vec![0; bulk::CHUNK] };
+    T::deserialize(&mut postcard::Deserializer::from_flavor(limited)).ok()
+}
+
+/// A reader of no more than a message of this device can have. A list of numbers takes up to twelve times its bytes in memory, and
+/// an array no more than its own; so each has its limit.
+struct Limited<'a, R> {
+    input: &'a mut R,
+    numbers: u64,
+    arrays: u64,
+    /// The bytes of a text or of a part of an array.
+    chunk: Vec<u8>,
+}
+
+impl<'de, R: Read + 'de> de_flavors::Flavor<'de> for Limited<'de, R> {
+    type Remainder = ();
+    type Source = ();
+
+    fn pop(&mut self) -> postcard::Result<u8> {
+        let mut byte = [0];
+        self.numbers = self.numbers.checked_sub(1).ok_or(postcard::Error::DeserializeUnexpectedEnd)?;
+        self.input.read_exact(&mut byte).map_err(|_| postcard::Error::DeserializeUnexpectedEnd)?;
+        Ok(byte[0])
     }
-    Some(words)
-}
 
-/// An array of pairs, as [`read_words_up_to`] reads one of words.
-fn pairs_up_to(input: &mut impl Read, most: u64) -> Option<Vec<(u32, u32)>> {
-    let words = read_words_up_to(input, most)?;
-    words.len().is_multiple_of(2).then(|| pairs(&words))
-}
-
-/// An array of whatever length is announced; memory is taken for what is there, not for what is announced.
-fn read_words_up_to(input: &mut impl Read, most: u64) -> Option<Vec<u32>> {
-    let length = read_length(input)?;
-    if length > most {
-        return None;
+    /// Nothing of a state is borrowed from its file.
+    fn try_take_n(&mut self, _: usize) -> postcard::Result<&'de [u8]> {
+        Err(postcard::Error::WontImplement)
     }
-    let mut bytes = Vec::new();
-    input.take(length * 4).read_to_end(&mut bytes).ok()?;
-    let words: Vec<u32> =
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("4 bytes"))).collect();
-    (words.len() as u64 == length).then_some(words)
-}
 
-fn read_length(input: &mut impl Read) -> Option<u64> {
-    let mut announced = [0; 8];
-    input.read_exact(&mut announced).ok()?;
-    Some(u64::from_le_bytes(announced))
+    fn try_take_n_temp<'a>(&'a mut self, count: usize) -> postcard::Result<&'a [u8]>
+    where
+        'de: 'a,
+    {
+        let end = postcard::Error::DeserializeUnexpectedEnd;
+        self.arrays = self.arrays.checked_sub(count as u64).ok_or(end.clone())?;
+        let chunk = self.chunk.get_mut(..count).ok_or(end.clone())?;
+        self.input.read_exact(chunk).map_err(|_| end)?;
+        Ok(chunk)
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether every number names something that exists, so that the deeper checks can follow it.
@@ -585,6 +544,24 @@ mod tests {
         assert!(of_reads.cycles.iter().any(|cycles| cycles.is_reprogrammed), "reprogrammed blocks");
         let loaded = saved_and_loaded(&device, &config).unwrap();
         assert_eq!(loaded.flash.nand().save(), device.flash.nand().save());
+    }
+
+    /// Memory follows the device, whatever a file holds or says that it holds.
+    #[test]
+    fn no_more_is_read_than_a_device_can_have() {
+        #[derive(Serialize, Deserialize)]
+        struct Part {
+            #[serde(with = "base::bulk")]
+            array: Vec<u32>,
+            numbers: Vec<u32>,
+        }
+        let part = Part { array: vec![1 << 30; 40_000], numbers: vec![7; 1_000] };
+        let bytes = postcard::to_extend(&part, Vec::new()).unwrap();
+        let read = |numbers, arrays| read_message::<Part>(&mut &bytes[..], numbers, arrays);
+        let (numbers, arrays) = (1_000 + 2 + 1 + 3 * 3, 160_000);
+        assert!(read(numbers, arrays).is_some_and(|read| (read.array, read.numbers) == (part.array, part.numbers)));
+        assert!(read(numbers - 1, arrays).is_none(), "a number more");
+        assert!(read(numbers, arrays - 1).is_none(), "a byte more");
     }
 
     #[test]

@@ -12,7 +12,6 @@ use config::model::*;
 use device::{Options, RunError};
 use engine::Chance;
 use metrics::deterministic;
-use serde_json::Value;
 
 /// A path whose file is removed at the end.
 struct File(PathBuf);
@@ -370,7 +369,12 @@ fn content_that_lies_is_refused_or_harmless() {
         for number in 0..150 {
             let mut lie = content.clone();
             for _ in 0..1 + random.below(3) {
-                let at = random.below(lie.len() as u64 / 4) as usize * 4;
+                // Numbers are of a byte and more, and those of long arrays of four.
+                let at = random.below(lie.len() as u64 - 3) as usize;
+                if random.below(3) == 0 {
+                    lie[at] = random.next() as u8;
+                    continue;
+                }
                 let word = match random.below(5) {
                     0 => u32::MAX,
                     1 => 0,
@@ -407,17 +411,17 @@ fn the_header_tells_what_the_state_fits() {
     saving(&config, &good.0);
     let state = std::fs::read(&good.0).unwrap();
     let content = unpack(&state);
-    let length = u32::from_le_bytes(content[..4].try_into().unwrap()) as usize;
-    let header: Value = serde_json::from_slice(&content[4..4 + length]).expect("JSON");
-    // A header that names less than this version asks for is not taken at its word.
-    let mut shorter = header.clone();
-    shorter["fits"].as_array_mut().expect("pairs").truncate(3);
-    let shorter = serde_json::to_vec(&shorter).unwrap();
-    let lie = [&(shorter.len() as u32).to_le_bytes(), &shorter[..], &content[4 + length..]].concat();
-    let file = File::new();
-    std::fs::write(&file.0, pack(&state, &lie)).unwrap();
-    let mut other = from_state(&config, &file.0);
-    other.ftl = config.ftl.clone();
-    let text = refusal(&other);
-    assert!(text.contains("damaged"), "{text}");
+    type Header = (String, Vec<(String, String)>);
+    let ((version, fits), rest): (Header, _) = postcard::take_from_bytes(&content).expect("a header");
+    assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    assert!(fits.contains(&("device.channels".into(), config.device.channels.to_string())), "{fits:?}");
+    // A header that names less than this version asks for is not taken at its word, nor one that is longer than any.
+    let long = "a key".repeat(1 << 18);
+    for other in [fits[..3].to_vec(), vec![fits[0].clone(); 5000], vec![(long, String::new())]] {
+        let lie = [&postcard::to_extend(&(&version, other), Vec::new()).unwrap()[..], rest].concat();
+        let file = File::new();
+        std::fs::write(&file.0, pack(&state, &lie)).unwrap();
+        let text = refusal(&from_state(&config, &file.0));
+        assert!(text.contains("is damaged"), "{text}");
+    }
 }

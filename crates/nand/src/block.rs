@@ -1,7 +1,10 @@
 //! The state of one block.
 
+use serde::{Deserialize, Serialize};
+
 /// The state of one block: 12 bytes, because every command looks one up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SavedBlock", into = "SavedBlock")]
 pub struct Block {
     /// Erases so far, interrupted ones included.
     pub erases: u32,
@@ -14,6 +17,26 @@ pub struct Block {
     pub(crate) marks: u8,
 }
 
+/// As a state has it: erases, reads, next page, and all that the questions to a block answer.
+type SavedBlock = (u32, u32, u16, u8);
+
+impl From<Block> for SavedBlock {
+    fn from(block: Block) -> SavedBlock {
+        (block.erases, block.reads, block.next_page, block.marks & Block::ALL)
+    }
+}
+
+impl TryFrom<SavedBlock> for Block {
+    type Error = &'static str;
+
+    fn try_from((erases, reads, next_page, marks): SavedBlock) -> Result<Block, &'static str> {
+        if marks & !Block::ALL != 0 {
+            return Err("a block with marks that mean nothing");
+        }
+        Ok(Block { erases, reads, next_page, marks })
+    }
+}
+
 impl Block {
     const BAD: u8 = 1;
     const LOW_DENSITY: u8 = 1 << 1;
@@ -24,16 +47,6 @@ impl Block {
     const ALL: u8 = (1 << 6) - 1;
     /// Of the array and not of the block, and so in no state that is saved: reads and programs are kept of its pages.
     const WATCHED: u8 = 1 << 6;
-
-    /// A block in a state that was saved; nothing if the marks mean nothing.
-    pub fn from_saved(erases: u32, reads: u32, next_page: u16, marks: u8) -> Option<Block> {
-        (marks & !Block::ALL == 0).then_some(Block { erases, reads, next_page, marks })
-    }
-
-    /// All that the questions below answer, in one number to save.
-    pub fn marks(&self) -> u8 {
-        self.marks & Block::ALL
-    }
 
     /// True for a block with nothing special about it.
     #[inline]
@@ -55,7 +68,7 @@ impl Block {
     /// True if that is all that is special about the block.
     #[inline]
     pub(crate) fn is_just_low_density(&self) -> bool {
-        self.marks() == Block::LOW_DENSITY
+        self.marks & Block::ALL == Block::LOW_DENSITY
     }
 
     /// True if nothing is special about the block but that it is watched.

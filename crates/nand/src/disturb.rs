@@ -5,6 +5,7 @@
 //! only remembers the count that it began with.
 
 use base::ReadLimits;
+use serde::{Deserialize, Serialize};
 
 use crate::bits::Bits;
 use crate::block::Block;
@@ -24,7 +25,7 @@ pub struct Disturbed {
 }
 
 /// The P/E cycles of a block that had reprogramming.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycles {
     /// How many came to their end.
     pub reprogrammed: u32,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::ECC_LIMIT;
+use serde::{Deserialize, Serialize};
 
 use crate::bits::Bits;
 use crate::{Block, Cycles, Nand, Place};
@@ -11,24 +12,47 @@ use crate::{Block, Cycles, Nand, Place};
 const MOST_EXTRA: u64 = 1_000_000;
 
 /// All that an array remembers. A saved state is untrusted input: [`Nand::restore`] checks it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedArray {
     /// The state of every block.
     pub blocks: Vec<Block>,
     /// Reprogrammed pages and guard pages as (block, page), ascending.
-    pub reprogrammed: Vec<(u32, u32)>,
+    #[serde(with = "places")]
+    pub reprogrammed: Vec<Place>,
     /// Pages that lost their content, likewise.
-    pub lost: Vec<(u32, u32)>,
+    #[serde(with = "places")]
+    pub lost: Vec<Place>,
     /// The errors of every page, of [`base::ECC_LIMIT`]; empty where none are kept.
+    #[serde(with = "base::bulk")]
     pub errors: Vec<u32>,
     /// By page, the reads of its block when it was programmed, 0 if it is not; empty where limits of reads are not kept.
+    #[serde(with = "base::bulk")]
     pub reads_before: Vec<u32>,
     /// By block, P/E cycles with reprogramming; likewise.
     pub cycles: Vec<Cycles>,
     /// The content of every page; empty when payloads are off.
+    #[serde(with = "base::bulk")]
     pub stamps: Vec<u64>,
     /// The spare area of every page; likewise.
+    #[serde(with = "base::bulk")]
     pub spares: Vec<u128>,
+}
+
+/// Blocks and pages, each in one number.
+mod places {
+    use serde::{Deserializer, Serializer};
+
+    use crate::Place;
+
+    pub(super) fn serialize<S: Serializer>(places: &[Place], serializer: S) -> Result<S::Ok, S::Error> {
+        let numbers: Vec<u64> = places.iter().map(|&(block, page)| u64::from(block) << 32 | u64::from(page)).collect();
+        base::bulk::serialize(&numbers, serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Place>, D::Error> {
+        let numbers: Vec<u64> = base::bulk::deserialize(deserializer)?;
+        Ok(numbers.into_iter().map(|number| ((number >> 32) as u32, number as u32)).collect())
+    }
 }
 
 impl Nand {
@@ -241,7 +265,7 @@ mod tests {
         restored.restore(saved.clone()).unwrap();
         assert_eq!(restored.save(), saved);
         for (state, block) in saved.blocks.iter().copied().zip(0..) {
-            assert_eq!(Block::from_saved(state.erases, state.reads, state.next_page, state.marks()), Some(state));
+            assert_eq!(Block::try_from(<(u32, u32, u16, u8)>::from(state)), Ok(state));
             // The rules hold as before.
             let mut original = used();
             for page in 0..4 {
@@ -251,7 +275,7 @@ mod tests {
             }
             assert_eq!(restored.erase(block), original.erase(block));
         }
-        assert_eq!(Block::from_saved(0, 0, 0, 1 << 6), None);
+        assert!(Block::try_from((0, 0, 0, 1 << 6)).is_err());
     }
 
     #[test]

@@ -5,17 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Domain, Slot, Unit};
 use engine::FlatArray;
+use serde::{Deserialize, Serialize};
 
 use super::{Density, Frontier, Job, Kernel, NONE, Stream, Why, shape_of};
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, UnitRecord, UnitState, VictimPolicy, chance_by_domain};
 use crate::{OutOfMemory, Policies};
 
-/// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
+/// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it. As it is written, so it is
+/// in a state file, whose reader checks it.
+#[derive(Serialize, Deserialize)]
 pub struct Saved<'a> {
     /// PPN by LPN.
+    #[serde(with = "base::bulk")]
     pub map: Cow<'a, [u32]>,
     /// LPN by PPN.
+    #[serde(with = "base::bulk")]
     pub reverse: Cow<'a, [u32]>,
     /// Erases by unit.
     pub erases: Cow<'a, [u32]>,
@@ -32,7 +37,7 @@ pub struct Saved<'a> {
 }
 
 /// A unit that a mechanism keeps from the victim policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// The unit.
     pub unit: Unit,
@@ -43,7 +48,7 @@ pub struct Kept {
 }
 
 /// How a mechanism keeps a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Keeping {
     /// It is in work.
     InWork,
@@ -56,18 +61,6 @@ pub enum Keeping {
 }
 
 impl Keeping {
-    const ALL: [Keeping; 4] = [Keeping::InWork, Keeping::Aside, Keeping::Withheld, Keeping::Sealed];
-
-    /// As a state file has it.
-    pub fn word(self) -> u32 {
-        self as u32
-    }
-
-    /// The other way; nothing for a word that means nothing.
-    pub fn from_word(word: u32) -> Option<Keeping> {
-        Keeping::ALL.get(word as usize).copied()
-    }
-
     fn state(self) -> UnitState {
         match self {
             Keeping::InWork => UnitState::Collecting,
