@@ -282,12 +282,6 @@ impl Device {
         }
     }
 
-    /// True if anybody wants to know of reads of the host.
-    #[inline]
-    pub(crate) fn notes_reads(&self) -> bool {
-        self.has.reads.is_some() || self.has.map.is_some() || self.oracle.is_some()
-    }
-
     /// A page of the array is read.
     #[inline]
     pub(crate) fn note_read(&mut self, ppn: Ppn) {

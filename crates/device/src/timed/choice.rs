@@ -32,6 +32,73 @@ pub(super) enum View {
     Shares { queue: Queue, domain: Domain, age: u64, found: Found },
 }
 
+/// The beginning of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// Which one it is of the device's.
+    pub(super) number: u64,
+    /// True if writes wait for its end, if there are any.
+    pub(super) is_awaited: bool,
+}
+
+/// How much a domain's own work presses, where nothing decides about it but its collection and the first write of its queue:
+/// the least goes first. It is kept up to date, so that a die compares where it would ask.
+///
+/// One word: the age of the first write and, in the lowest bit, whether it waits for the end of a collection; behind all ages
+/// collections that nothing waits for, in the order of beginning, and then those that writes do not wait for, which a die has where
+/// its planes are one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Urgency(u64);
+
+impl Urgency {
+    /// There is nothing to do.
+    pub(super) const NOTHING: Urgency = Urgency(u64::MAX);
+    /// The first write has to be looked at. Before all others, so that it is not passed over.
+    const UNKNOWN: Urgency = Urgency(0);
+    /// Behind all ages.
+    const NOT_AWAITED: u64 = 1 << 63;
+    /// Of a collection that writes do not wait for.
+    const PASSED: u64 = 1 << 62;
+
+    /// Of a domain with a collection that began so, or none, and a first write of that age, which asks for nothing but its
+    /// turn if it `is_plain`.
+    #[inline]
+    pub(super) fn new(begun: Option<Begun>, age: Option<u64>, is_plain: bool) -> Urgency {
+        match (begun, age) {
+            (Some(Begun { is_awaited: true, .. }), Some(age)) => Urgency(age << 1 | 1),
+            (Some(Begun { number, is_awaited: true }), None) => Urgency(Urgency::NOT_AWAITED | number << 1 | 1),
+            (Some(Begun { number, .. }), _) => Urgency(Urgency::NOT_AWAITED | Urgency::PASSED | number << 1 | 1),
+            (None, None) => Urgency::NOTHING,
+            (None, Some(age)) if is_plain => Urgency(age << 1),
+            (None, Some(_)) => Urgency::UNKNOWN,
+        }
+    }
+
+    /// What a die does, besides reads, that has this for the least of its domains, and it is `domain`'s. `None`: that has to be
+    /// looked at.
+    #[inline(always)]
+    pub(super) fn candidate(self, domain: Domain) -> Option<Option<Candidate>> {
+        match self {
+            Urgency::NOTHING => Some(None),
+            Urgency::UNKNOWN => None,
+            Urgency(key) if key & 1 == 1 => Some(Some(Candidate::Collect(domain))),
+            Urgency(_) => Some(Some(Candidate::Program(domain))),
+        }
+    }
+
+    /// True if it is that of a collection which writes do not wait for.
+    #[inline]
+    fn is_passed(self) -> bool {
+        self != Urgency::NOTHING && self.0 >= Urgency::NOT_AWAITED | Urgency::PASSED
+    }
+
+    /// The age of what goes first.
+    #[inline]
+    fn age(self) -> u64 {
+        if self.0 >= Urgency::NOT_AWAITED { NOT_URGENT } else { self.0 >> 1 }
+    }
+}
+
 /// What a die does besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
@@ -66,9 +133,9 @@ pub(super) enum Next {
 #[derive(Clone, Copy)]
 pub(super) struct Choice {
     /// Collections wait until the pages that the die's other collections have read are correct.
-    pub(super) awaits_correction: bool,
+    awaits_correction: bool,
     /// Age, number of the collection, what.
-    pub(super) best: Option<(u64, u64, Candidate)>,
+    best: Option<(u64, u64, Candidate)>,
 }
 
 impl Choice {
@@ -77,6 +144,33 @@ impl Choice {
     #[inline]
     pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> Choice {
         Choice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
+    }
+
+    /// The meaning of the least urgency of a die's domains, which have queues of their own. `None`: they have to be looked at.
+    #[inline(always)]
+    pub(super) fn of_least((urgency, domain): (Urgency, Domain)) -> Option<Choice> {
+        let best = urgency.candidate(domain)?.map(|candidate| (urgency.age(), 0, candidate));
+        Some(Choice { awaits_correction: false, best })
+    }
+
+    /// The same for domains that share a queue, whose first write has that age and goes to `domain`, if one takes it.
+    #[inline(always)]
+    pub(super) fn of_sharing(
+        least: (Urgency, Domain),
+        (queue, write): (Queue, Option<(u64, TransactionId)>),
+        domain: impl FnOnce() -> Option<Domain>,
+    ) -> Option<Choice> {
+        let Choice { best, .. } = Choice::of_least(least)?;
+        let best = match (best, write) {
+            (Some((_, begun, collection)), Some((age, _))) if !least.0.is_passed() => Some((age, begun, collection)),
+            (Some((_, begun, collection)), _) => Some((NOT_URGENT, begun, collection)),
+            (None, Some((age, write))) => domain().map(|domain| {
+                let found = (None, write);
+                (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
+            }),
+            (None, None) => None,
+        };
+        Some(Choice { awaits_correction: false, best })
     }
 
     /// The choice among one view more.
@@ -204,6 +298,81 @@ mod tests {
         assert_eq!(choice(Scheduler::Paq, false, &views[1..]).best(), Some(collect(1)));
         let views = [views[0], views[1], writes(2, 8)];
         assert_eq!(choice(Scheduler::Paq, true, &views).best(), Some(program(2)));
+    }
+
+    /// The least of two, and whose it is.
+    fn least(keys: [Urgency; 2]) -> (Urgency, Domain) {
+        let at = usize::from(keys[1] < keys[0]);
+        (keys[at], Domain::new(at as u32))
+    }
+
+    fn awaited(number: u64) -> Begun {
+        Begun { number, is_awaited: true }
+    }
+
+    /// A collection that began along with one next door is not urgent for the writes that its domain could take, and goes before none
+    /// that another die takes.
+    #[test]
+    fn writes_do_not_press_a_collection_along() {
+        let passed = Some(Begun { number: 3, is_awaited: false });
+        let views = [collects(0, 3, Waiting::Nothing)];
+        let (queue, write) = (Queue::new(0), Some((5, TransactionId::of_number(1))));
+        let own = Choice::of_least((Urgency::new(passed, Some(5), true), Domain::new(0)));
+        let shared = Choice::of_sharing((Urgency::new(passed, None, true), Domain::new(0)), (queue, write), || None);
+        for scheduler in [Scheduler::Fifo, Scheduler::Paq] {
+            for read in [None, Some(4), Some(9)] {
+                let expected = choice(scheduler, false, &views).next(scheduler, read);
+                for chosen in [own, shared] {
+                    assert_eq!(chosen.expect("plain").next(scheduler, read), expected, "{scheduler:?} {read:?}");
+                }
+            }
+        }
+    }
+
+    /// Against the views, for two domains in every state that keys tell apart.
+    #[test]
+    fn keys_choose_as_views_do() {
+        let states = [None, Some(3), Some(4)].map(|begun| [None, Some(5), Some(6)].map(|age| (begun, age))).concat();
+        let waiting = |age: Option<u64>| age.map_or(Waiting::Nothing, Waiting::Write);
+        for (first, second) in states.iter().flat_map(|&first| states.iter().map(move |&second| (first, second))) {
+            if first.1.is_some() && first.1 == second.1 {
+                continue; // Ages are numbers of arrival.
+            }
+            let keys = [first, second].map(|(begun, age)| Urgency::new(begun.map(awaited), age, true));
+            let both = [first, second];
+            let own = both.iter().zip(0..).filter_map(|(&(begun, age), domain)| match begun {
+                Some(begun) => Some(collects(domain, begun, waiting(age))),
+                None => age.map(|age| writes(domain, age)),
+            });
+            let views: Vec<View> = own.collect();
+            let chosen = Choice::of_least(least(keys)).expect("all writes are plain");
+            assert_eq!(chosen.best(), choice(Scheduler::Fifo, false, &views).best(), "{first:?} {second:?}");
+            for (scheduler, read) in [(Scheduler::Fifo, 4), (Scheduler::Fifo, 9), (Scheduler::Paq, 9)] {
+                let expected = choice(scheduler, false, &views).next(scheduler, Some(read));
+                assert_eq!(chosen.next(scheduler, Some(read)), expected, "{first:?} {second:?} {read}");
+            }
+            // With the first one's write in a shared queue.
+            let begun = [first.0, second.0];
+            let age = first.1;
+            let own = begun.iter().zip(0..).filter_map(|(&begun, domain)| Some(collects(domain, begun?, waiting(age))));
+            let free = begun.iter().position(Option::is_none).map(|domain| domain as u32);
+            let shared = age.and_then(|age| Some(shares(free?, age)));
+            let views: Vec<View> = own.chain(shared).collect();
+            let write = (Queue::new(0), age.map(|age| (age, TransactionId::of_number(1))));
+            let keys = begun.map(|begun| Urgency::new(begun.map(awaited), None, true));
+            let chosen = Choice::of_sharing(least(keys), write, || free.map(Domain::new)).expect("plain");
+            for (scheduler, read) in [(Scheduler::Fifo, None), (Scheduler::Fifo, Some(4)), (Scheduler::Fifo, Some(9))] {
+                let expected = choice(scheduler, false, &views).next(scheduler, read);
+                assert_eq!(chosen.next(scheduler, read), expected, "{first:?} {second:?} {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_not_plain_is_looked_at() {
+        let keys = [Urgency::new(Some(awaited(1)), Some(2), false), Urgency::new(None, Some(9), false)];
+        assert!(Choice::of_least(least(keys)).is_none());
+        assert!(Choice::of_least((keys[0], Domain::new(0))).is_some(), "it is not its turn");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{Ftl, Group, How, Op, Step};
 
+use super::plan::Plan;
 use crate::flash::Content;
 
 /// What a domain's collection holds, besides the contents of its pages. Laid out with what every step touches first.
@@ -121,28 +122,19 @@ pub(super) struct Collections {
     contents: Contents,
     /// By die: pages of its collections that are on their way or being corrected.
     correcting: Vec<u8>,
-    /// A page that was read is waited for until it is correct: its content matters, or its correction may take time.
-    await_pages: bool,
 }
 
 impl Collections {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Collection>();
 
-    pub(super) fn new(ftl: &Ftl, has_payload: bool, await_pages: bool) -> Collections {
+    pub(super) fn new(ftl: &Ftl, has_payload: bool) -> Collections {
         let geometry = ftl.geometry();
         Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
             contents: Contents::new(geometry.domains(), geometry.unit_width, has_payload),
             correcting: vec![0; geometry.dies() as usize],
-            await_pages,
         }
-    }
-
-    /// Pages that were read are waited for.
-    #[inline]
-    pub(super) fn await_pages(&self) -> bool {
-        self.await_pages
     }
 
     /// Whether pages of a die's collections are on their way or being corrected.
@@ -200,11 +192,12 @@ impl Collections {
         self.contents.get(domain, at)
     }
 
-    /// The next page of a group leaves the array. Where nobody waits for its correction nothing more is kept of it.
+    /// The next page of a group leaves the array. Where pages store nothing and are correct when they leave their die, nothing
+    /// more is kept of it.
     #[inline]
-    pub(super) fn add_read(&mut self, die: Die, domain: Domain, content: Content) {
+    pub(super) fn add_read(&mut self, plan: &impl Plan, die: Die, domain: Domain, content: Content) {
         let collection = &mut self.all[domain.index()];
-        if self.await_pages {
+        if !plan.is_plain() {
             self.contents.set(domain, usize::from(collection.read), content);
             collection.correcting += 1;
             self.correcting[die.index()] += 1;

@@ -120,7 +120,7 @@ pub(crate) fn run(
     let buffer = crate::buffer::build(config, device)?;
     let asks_all = manner.asks_all || manner.cut.is_some();
     let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !asks_all;
-    let is_plain = is_bare && plain::is_plain(device, config, buffer.is_some());
+    let is_plain = is_bare && plan::is_plain(device, config, buffer.is_some());
     let is_dynamic = device.ftl.allocation().dynamic().is_some();
     let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
@@ -169,9 +169,8 @@ impl Setup<'_, '_> {
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let fill = device.has.fill;
-        let commands =
-            Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload, plain::await_pages(&plan));
-        let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
+        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
+        let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         if !plan.is_bare() {
@@ -267,7 +266,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 return Ok(false);
             }
             self.check_time()?;
-            if plain::are_instants_heard_of(&self.context.plan) {
+            if !self.context.plan.is_plain() {
                 self.context.device.tell_time(now);
                 if self.context.device.flash.nand().may_fail_reads() {
                     uncorrectable::check_reads(self.context.device)?;
@@ -277,8 +276,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.context.tick();
             }
             let has_arrived = self.happen();
-            let has_room =
-                plain::may_buffer(&self.context.plan) && self.host.buffer().is_some_and(WriteBuffer::has_changed);
+            let has_room = !self.context.plan.is_plain() && self.host.buffer().is_some_and(WriteBuffer::has_changed);
             if has_arrived || self.host.completions() != completed || has_room {
                 return Ok(true);
             }
@@ -378,7 +376,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.choose(die);
             }
             let wakes = self.context.device.has_owners || self.context.device.has.reads.is_some();
-            if !wakes || !self.wake_owners() {
+            if self.context.plan.is_plain() || !wakes || !self.wake_owners() {
                 return;
             }
         }
@@ -404,7 +402,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
                 let queues = &self.context.queues;
-                if queues.are_compared() && queues.writes(queue).all_wait() && !queues.is_woken(die) {
+                if self.context.plan.is_plain() && queues.writes(queue).all_wait() && !queues.is_woken(die) {
                     // It has nothing else to do either.
                     break;
                 }
@@ -457,7 +455,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn carry_out(&mut self, die: Die, action: Action) {
         let Timed { context, host, commands, passage, .. } = self;
         if matches!(action, Action::Nothing) {
-            if plain::may_fill_idle_time(&self.context.plan) {
+            if !context.plan.is_plain() {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
@@ -469,7 +467,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Notes what a die does from now on, and for which pages.
     #[inline(always)]
     fn note_choice(&mut self, die: Die) {
-        if self.context.splits_latencies() {
+        if !self.context.plan.is_bare() && self.context.waits.is_some() {
             self.note_choice_in_waits(die);
         }
     }

@@ -153,6 +153,15 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !config.run.splits_latencies()
 }
 
+/// True if a bare device is run as a plain one; see [`Plan::is_plain`].
+pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bool {
+    device.has.is_plain
+        && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
+        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
+        && device.flash.nand().is_plain()
+        && !has_buffer
+}
+
 /// Whether domains of a bare device have nothing but writes and collections to do, as those of a plain one, so that it is kept how much
 /// their work presses.
 pub(super) fn only_collect(device: &Device, config: &Config, has_buffer: bool) -> bool {

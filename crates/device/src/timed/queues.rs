@@ -7,7 +7,7 @@ use base::{Die, Domain, Geometry, Lpn, Queue};
 use engine::memory::in_words;
 use ftl::{Ftl, Why};
 
-use super::plain::keys::{Begun, Urgency};
+use super::choice::{Begun, Urgency};
 use crate::errors::RunError;
 use crate::pages::Share;
 
@@ -192,7 +192,7 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) const EMPTY: List = List { head: None, tail: None, age: 0, lpn: Lpn(0), plain: false, all_wait: false };
+    const EMPTY: List = List { head: None, tail: None, age: 0, lpn: Lpn(0), plain: false, all_wait: false };
 
     /// The age of the first.
     #[inline]
@@ -265,32 +265,32 @@ impl List {
 /// What waits for a die.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct OfDie {
+struct OfDie {
     /// Whether it is among those that may have something to do.
     is_woken: bool,
     /// How many of its domains have collections.
-    pub(super) collections: u8,
+    collections: u8,
     /// The domain whose work presses most, and how much.
-    pub(super) domain: Domain,
-    pub(super) urgency: Urgency,
+    domain: Domain,
+    urgency: Urgency,
     reads: List,
 }
 
 /// Everything that waits for a die.
 pub(super) struct Queues {
-    pub(super) geometry: Geometry,
+    geometry: Geometry,
     /// Whether a queue of writes is for several dies, which are offered its writes, and not for one domain.
-    pub(super) are_shared: bool,
-    /// Whether it is kept how much the work of domains presses.
-    pub(super) are_compared: bool,
+    are_shared: bool,
+    /// True if it is kept how much the work of domains presses.
+    are_compared: bool,
     pool: Pool,
     /// By queue of the allocation.
-    pub(super) writes: Vec<List>,
+    writes: Vec<List>,
     /// By domain: the beginning of its collection, and how much its work presses. Where queues are shared, that of collections
     /// only.
-    pub(super) collections: Vec<Option<Begun>>,
-    pub(super) urgencies: Vec<Urgency>,
-    pub(super) dies: Vec<OfDie>,
+    collections: Vec<Option<Begun>>,
+    urgencies: Vec<Urgency>,
+    dies: Vec<OfDie>,
     /// Dies that may have something to do.
     woken: Vec<Die>,
     /// How many of them events woke; requests that came then woke those behind.
@@ -470,6 +470,79 @@ impl Queues {
     #[inline]
     pub(super) fn remove_read(&mut self, die: Die, previous: Option<TransactionId>, read: TransactionId) {
         self.dies[die.index()].reads.remove(&mut self.pool, previous, read);
+    }
+}
+
+// What presses.
+impl Queues {
+    /// The domain of a die whose work presses most, and how much; for where they have nothing but writes and collections to
+    /// do.
+    #[inline]
+    pub(super) fn least(&self, die: Die) -> (Urgency, Domain) {
+        let OfDie { urgency, domain, .. } = self.dies[die.index()];
+        (urgency, domain)
+    }
+
+    /// A domain has a collection that began so, or none.
+    #[inline]
+    pub(super) fn note_collection(&mut self, domain: Domain, begun: Option<Begun>) {
+        let before = self.collections[domain.index()];
+        if self.are_compared && before != begun {
+            self.collections[domain.index()] = begun;
+            let of_die = &mut self.dies[self.geometry.die_of_domain(domain).index()];
+            of_die.collections = of_die.collections + u8::from(begun.is_some()) - u8::from(before.is_some());
+            self.set_urgency(domain);
+        }
+    }
+
+    /// A queue has another first write.
+    #[inline]
+    fn note_first_write(&mut self, queue: Queue) {
+        if self.are_compared && !self.are_shared {
+            self.set_urgency(queue.domain());
+        }
+    }
+
+    fn set_urgency(&mut self, domain: Domain) {
+        let first = if self.are_shared { &List::EMPTY } else { &self.writes[domain.index()] };
+        let begun = self.collections[domain.index()];
+        let urgency = Urgency::new(begun, first.first_age(), first.first_is_plain());
+        self.urgencies[domain.index()] = urgency;
+        let die = self.geometry.die_of_domain(domain);
+        let of_die = &mut self.dies[die.index()];
+        let from = die.index() * self.geometry.domains_per_die() as usize;
+        let urgencies = &self.urgencies[from..from + self.geometry.domains_per_die() as usize];
+        (of_die.urgency, of_die.domain) = (Urgency::NOTHING, domain);
+        for (&urgency, domain) in urgencies.iter().zip(from as u32..) {
+            if urgency < of_die.urgency {
+                (of_die.urgency, of_die.domain) = (urgency, Domain::new(domain));
+            }
+        }
+    }
+
+    /// True if it is kept how much the work of domains presses.
+    #[inline]
+    pub(super) fn are_compared(&self) -> bool {
+        self.are_compared
+    }
+
+    /// True if a domain has a collection; for where it is kept how much its work presses.
+    #[inline]
+    pub(super) fn collects(&self, domain: Domain) -> bool {
+        self.collections[domain.index()].is_some()
+    }
+
+    /// True if a domain of a die may take a page of the host: `false` is said only where it is kept how much their work presses,
+    /// of a die whose domains all have collections.
+    #[inline]
+    pub(super) fn takes_writes(&self, die: Die) -> bool {
+        !self.are_compared || u32::from(self.dies[die.index()].collections) < self.geometry.domains_per_die()
+    }
+
+    /// True if several domains of a die have collections; for where it is kept how much their work presses.
+    #[inline]
+    pub(super) fn collects_in_several(&self, die: Die) -> bool {
+        self.dies[die.index()].collections > 1
     }
 }
 

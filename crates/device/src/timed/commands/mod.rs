@@ -9,10 +9,10 @@ mod steps;
 pub(super) use steps::fill_wordline;
 
 use base::{Die, Domain, Ppn, Queue, Selection};
-use ftl::schedule::{Kind, Schedule};
+use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
 
-use super::choice::{Candidate, Found};
+use super::choice::Found;
 use super::collections::{Collections, InHand};
 use super::command::{Carried, Command, Item};
 use super::context::Context;
@@ -39,18 +39,6 @@ pub(super) enum Action {
     Collect(Domain),
 }
 
-impl Action {
-    /// A candidate that was chosen.
-    #[inline(always)]
-    fn of(candidate: Candidate) -> Action {
-        match candidate {
-            Candidate::Program(domain) => Action::Program(domain),
-            Candidate::ProgramShared { queue, domain, found } => Action::ProgramShared { queue, domain, found },
-            Candidate::Collect(domain) => Action::Collect(domain),
-        }
-    }
-}
-
 /// Builds commands, and knows what collections need of them.
 pub(super) struct Commands {
     scheduler: Scheduler,
@@ -60,8 +48,6 @@ pub(super) struct Commands {
     gc_holds_reads: bool,
     /// How long reads may go before other work, where that is bounded.
     patience: Option<Box<Patience>>,
-    /// Something follows from a write of the host: reads were waiting, or collections keep step with it.
-    heeds_writes: bool,
     /// Whether each die is one domain, with a queue of its own.
     has_one_domain: bool,
 }
@@ -70,21 +56,14 @@ impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(
-        scheduler: &Selection,
-        schedule: Schedule,
-        ftl: &Ftl,
-        has_payload: bool,
-        await_pages: bool,
-    ) -> Commands {
+    pub(super) fn new(scheduler: &Selection, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
         let patience = |bound| Box::new(Patience::new(bound, ftl.geometry().dies()));
         Commands {
             scheduler: Scheduler::build(scheduler),
             schedule: GcSchedule::new(schedule, ftl.geometry()),
-            collections: Collections::new(ftl, has_payload, await_pages),
+            collections: Collections::new(ftl, has_payload),
             gc_holds_reads: scheduler::gc_holds_reads(scheduler),
             patience: scheduler::max_wait(scheduler).map(patience),
-            heeds_writes: scheduler::max_wait(scheduler).is_some() || matches!(schedule.kind, Kind::Paced { .. }),
             has_one_domain: ftl.geometry().domains_per_die() == 1 && ftl.allocation().dynamic().is_none(),
         }
     }
@@ -134,7 +113,7 @@ impl Commands {
     /// A command writes pages of the host. Where collections keep step with these, those of the die do what is due for them.
     #[inline]
     fn host_wrote(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, command: &Command, die: Die) {
-        if !self.heeds_writes || !command.is_of_host() {
+        if context.plan.is_plain() || !command.is_of_host() {
             return;
         }
         if let Some(patience) = &mut self.patience {
@@ -167,7 +146,7 @@ impl Commands {
     /// A page that a domain's collection read is in the controller, corrected.
     #[inline]
     pub(super) fn page_arrived(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
-        if !self.collections.await_pages() {
+        if context.plan.is_plain() {
             // It was woken when the last page of the command left it, and nobody waits for the others.
             return;
         }
@@ -192,6 +171,9 @@ fn program_placed(
     data: impl FnOnce(&Device) -> Content,
     old: Option<Ppn>,
 ) {
+    if context.plan.is_plain() {
+        return context.device.flash.program(placed.at, Content::EMPTY).expect_done();
+    }
     let content = context.device.content_of(placed, data(context.device));
     context.device.flash.place(placed, content, old).expect_done();
 }
@@ -199,7 +181,7 @@ fn program_placed(
 /// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
 #[inline(always)]
 pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if context.device.parts.are_several() && command.is_of_host() {
+    if !context.plan.is_bare() && context.device.parts.are_several() && command.is_of_host() {
         note_parts(context, command);
     }
 }

@@ -177,7 +177,9 @@ impl Commands {
     ) -> u64 {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
         program_placed(context, placed, |device| device.expected(lpn, version), old);
-        host.begin_program(&context.queues, write);
+        if !context.plan.is_plain() {
+            host.begin_program(&context.queues, write);
+        }
         command.add(placed.at, Carried::Transaction(write));
         self.schedule.note_collections(context, host, domain);
         age

@@ -83,10 +83,12 @@ impl Commands {
 }
 
 fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: TransactionId, ppn: Ppn) {
-    let content = context.device.flash.read(ppn);
-    if context.device.notes_reads() {
-        let Transaction { lpn, version, .. } = *context.queues.get(read);
+    if context.plan.is_plain() {
+        context.device.flash.read(ppn);
+    } else {
+        let content = context.device.flash.read(ppn);
         context.device.note_read(ppn);
+        let Transaction { lpn, version, .. } = *context.queues.get(read);
         context.device.note_host_read(lpn);
         context.device.check_read(lpn, version, content);
     }

@@ -9,7 +9,6 @@ use crate::timed::collections::NextStep;
 use crate::timed::context::Context;
 use crate::timed::gc_schedule::Standing;
 use crate::timed::host::{Host, fetch_old};
-use crate::timed::plain::keys;
 use crate::timed::plan::{Chip, Plan};
 use crate::timed::queues::{Transaction, TransactionId};
 
@@ -29,22 +28,33 @@ impl Commands {
     /// What a free die does next.
     #[inline(always)]
     pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
-        if let Some(candidate) = keys::next(&context.plan, context.device, &context.queues, die) {
-            return candidate.map_or(Action::Nothing, Action::of);
+        let are_compared = context.plan.is_plain() || context.queues.are_compared();
+        if are_compared && context.queues.reads(die).first().is_none() {
+            let (urgency, domain) = context.queues.least(die);
+            match urgency.candidate(domain) {
+                Some(Some(Candidate::Collect(domain))) if !context.plan.is_dynamic() || context.plan.is_whole() => {
+                    return Action::Collect(domain);
+                }
+                Some(Some(Candidate::Program(domain))) => return Action::Program(domain),
+                Some(None) if !context.plan.is_dynamic() || self.all_wait(context, die) => return Action::Nothing,
+                _ => {}
+            }
         }
-        if self.has_one_domain
+        if !context.plan.is_plain()
+            && self.has_one_domain
             && context.queues.reads(die).first().is_none()
             && let Some(action) = self.next_alone(context, host, die)
         {
             return action;
         }
         let read = self.first_read(context, host, die);
-        let mut choice = match keys::least(&context.plan, context.device, &context.queues, die) {
+        let mut choice = match self.least(context, die) {
             Some(choice) => choice,
-            None if keys::are_kept(&context.plan, &context.queues) => self.choose_at_length(context, host, die),
+            None if context.plan.is_plain() => self.choose_at_length(context, host, die),
             None => self.choose(context, host, die),
         };
-        if !self.schedule.is_threshold()
+        if !context.plan.is_plain()
+            && !self.schedule.is_threshold()
             && let Some(Candidate::Program(domain)) = choice.best()
             && context.device.ftl.is_busy(domain)
         {
@@ -52,12 +62,17 @@ impl Commands {
             choice = self.choose_at_length(context, host, die);
         }
         let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
-        let read = read.filter(|_| !self.has_waited(context, die, choice));
+        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
             (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
-            (Next::Read, Some(Read::Entry(domain))) => Action::Collect(domain),
-            (Next::Best(candidate), _) => Action::of(candidate),
+            (Next::Read, Some(Read::Entry(domain))) | (Next::Best(Candidate::Collect(domain)), _) => {
+                Action::Collect(domain)
+            }
+            (Next::Best(Candidate::Program(domain)), _) => Action::Program(domain),
+            (Next::Best(Candidate::ProgramShared { queue, domain, found }), _) => {
+                Action::ProgramShared { queue, domain, found }
+            }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
         }
     }
@@ -104,6 +119,34 @@ impl Commands {
                 .domains_of_die(die)
                 .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
         }
+    }
+
+    /// True if nothing that waits in a die's shared queue can be programmed, as far as that is known; for where `are_compared`.
+    #[inline]
+    fn all_wait(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        let dynamic = context.device.ftl.allocation().dynamic();
+        dynamic.is_some_and(|dynamic| context.queues.writes(dynamic.queue_of_die(die)).all_wait())
+    }
+
+    /// The most urgent program or collection step of a die, where that is known without a look at its domains.
+    #[inline(always)]
+    fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
+        if !context.plan.is_plain() && !context.queues.are_compared() {
+            return None;
+        }
+        let least = context.queues.least(die);
+        if !context.plan.is_dynamic() {
+            return Choice::of_least(least);
+        }
+        let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
+        let waiting = context.queues.writes(queue);
+        if waiting.first().is_some() && !waiting.first_is_plain() {
+            return None;
+        }
+        let write = waiting.first_age().zip(waiting.first());
+        Choice::of_sharing(least, (queue, write), || {
+            context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)
+        })
     }
 
     /// The most urgent program or collection step of a die.
@@ -168,7 +211,9 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> Option<bool> {
-        if !context.device.ftl.is_busy(domain) && !self.schedule.join_late(context, host, domain) {
+        if !context.device.ftl.is_busy(domain)
+            && (context.plan.is_plain() || !self.schedule.join_late(context, host, domain))
+        {
             return Some(false);
         }
         if context.device.has_owners
@@ -275,7 +320,8 @@ impl Commands {
         loop {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
-            if !translated && !context.device.prepare_read(lpn) {
+            let is_plain = context.plan.is_plain();
+            if !is_plain && !translated && !context.device.prepare_read(lpn) {
                 let owner = context.device.owner_of(lpn);
                 let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
@@ -296,7 +342,7 @@ impl Commands {
                     continue;
                 }
                 let ftl = &context.device.ftl;
-                if !context.device.may_read(ppn) {
+                if !is_plain && !context.device.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
                     if awaited.is_none() && context.device.may_read(ppn) {
@@ -391,11 +437,11 @@ impl Commands {
         queue: Queue,
     ) -> Option<Found> {
         let waiting = context.queues.writes(queue);
-        let waits_for_old_alone = !context.device.has_owners && host.buffer().is_none();
+        let waits_for_old_alone = context.plan.is_plain() || !context.device.has_owners && host.buffer().is_none();
         if waits_for_old_alone && waiting.all_wait() {
             return None;
         }
-        if waiting.first_is_plain() && !context.device.has_owners {
+        if waiting.first_is_plain() && (context.plan.is_plain() || !context.device.has_owners) {
             return waiting.first().map(|write| (None, write));
         }
         let mut skipped = [Lpn(0); MAX_SKIPPED];

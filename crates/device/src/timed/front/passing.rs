@@ -89,7 +89,8 @@ impl Host {
     /// The link gets the rest of a read, which needs no flash.
     #[inline(always)]
     pub(in crate::timed) fn send_rest(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, rest: u64) {
-        if let Some(link) = &mut self.front.link
+        if !context.plan.is_bare()
+            && let Some(link) = &mut self.front.link
             && rest > 0
         {
             self.requests.wait_for(request, 1);

@@ -31,7 +31,7 @@ impl Ways {
         load: Load,
     ) -> Delay {
         let flash = &context.device.flash;
-        let delay = if load.is_copyback {
+        let delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
         } else if let Some(delay) = P::Chip::delay(context, command) {
             delay
@@ -79,6 +79,9 @@ impl Ways {
         self.timers.set(line.0, until, self.rank_of_array(die));
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
+        }
+        if context.plan.is_bare() {
+            return;
         }
         P::Chip::runs(self, context, die, record, (from, until));
         if !P::Chip::begins(self, context, die, record, (from, until), line) && self.timeline.is_some() {

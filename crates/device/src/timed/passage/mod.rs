@@ -104,13 +104,9 @@ const _: () = assert!(std::mem::offset_of!(DieRecord, command) + Command::BYTES_
 /// What a command asks of channel and array.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
-    pub(super) kind: OpKind,
-    pub(super) cause: Cause,
-    pub(super) count: usize,
-    /// Its pages are copied inside their planes.
-    is_copyback: bool,
-    /// Its pages are for several causes.
-    is_mixed: bool,
+    kind: OpKind,
+    cause: Cause,
+    count: usize,
     /// The page that the die reads next for its collection, if nothing comes in between.
     next: Option<Spot>,
 }
@@ -118,13 +114,7 @@ pub(super) struct Load {
 impl Load {
     /// A page of a collection.
     pub(super) fn page(kind: OpKind) -> Load {
-        Load { kind, cause: Cause::Gc, count: 1, is_copyback: false, is_mixed: false, next: None }
-    }
-
-    /// Data are sent with it.
-    #[inline(always)]
-    fn has_data_in(&self) -> bool {
-        self.kind == OpKind::Program && !self.is_copyback
+        Load { kind, cause: Cause::Gc, count: 1, next: None }
     }
 
     /// The program of a page of a collection, which reads that page next.
@@ -136,8 +126,7 @@ impl Load {
 impl Command {
     #[inline(always)]
     pub(super) fn load(&self) -> Load {
-        let (is_copyback, is_mixed) = (!self.sources().is_empty(), self.is_mixed());
-        Load { kind: self.kind(), cause: self.cause(), count: self.len(), is_copyback, is_mixed, next: None }
+        Load { kind: self.kind(), cause: self.cause(), count: self.len(), next: None }
     }
 }
 
@@ -191,8 +180,8 @@ pub(super) struct Ways {
     /// write that is not ready is refused.
     decides_early: bool,
     /// Whether a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
-    /// and nothing waits for the end of a command's transfer. Only bare devices do so.
-    pub(super) takes_ahead: bool,
+    /// and nothing waits for the end of a command's transfer.
+    takes_ahead: bool,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
     timeline: Option<Timeline>,
@@ -227,7 +216,7 @@ impl Passage {
                 timing.lines(),
                 channels + dies + 6 + if P::Chip::overlaps(context) { dies } else { 0 },
             ),
-            takes_ahead: decides_early && timing.all_take_time(),
+            takes_ahead: context.plan.is_bare() && decides_early && timing.all_take_time(),
             timing,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
@@ -370,14 +359,14 @@ impl Passage {
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, .. } = load;
         count(context, die, &record.command, load);
-        self.ways.end_idle_time(die, record);
-        if load.is_copyback {
+        if !context.plan.is_plain() {
+            self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
         }
         record.sent = 0;
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
-        let has_cycles = self.ways.timing.has_command_cycles();
-        if load.has_data_in() || has_cycles {
+        let has_cycles = !context.plan.is_bare() && self.ways.timing.has_command_cycles();
+        if has_data_in(&context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
             self.ways.ask_channel(context, die, record, load);
         } else {
@@ -388,11 +377,11 @@ impl Passage {
     /// A channel finished a transfer.
     #[inline(always)]
     pub(super) fn transfer_done<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) -> Transferred {
-        if self.ways.are_taken_ahead(&context.plan) {
-            let die = *self.ways.channels[number as usize].senders.front().expect("a die that sends");
+        let channel = &mut self.ways.channels[number as usize];
+        if context.plan.is_bare() && self.ways.takes_ahead {
+            let die = *channel.senders.front().expect("a die that sends");
             return self.page_left(context, number, die);
         }
-        let channel = &mut self.ways.channels[number as usize];
         channel.is_awaited = false;
         let Some(die) = channel.holder.take() else {
             self.release(context, number);
@@ -403,7 +392,8 @@ impl Passage {
         }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_data = command.has_data_in() && (command.is_of_host() || command.is_mixed());
+            let is_mixed = !context.plan.is_plain() && command.is_mixed();
+            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
             self.release(context, number);
             let record = &mut self.dies[die.index()];
             self.ways.start_array(context, die, record, record.command.load(), context.now);
@@ -426,12 +416,12 @@ impl Passage {
                     self.idle.insert(die);
                 }
             }
-            if self.ways.are_taken_ahead(&context.plan) {
+            if context.plan.is_bare() && self.ways.takes_ahead {
                 self.ways.channels[number as usize].senders.pop_front();
             } else {
                 self.release(context, number);
             }
-        } else if self.ways.are_taken_ahead(&context.plan) {
+        } else if context.plan.is_bare() && self.ways.takes_ahead {
             let delay = self.ways.timing.data_out();
             self.ways.timers.set(delay.line.0, context.now + delay.time, number);
         } else {
@@ -440,7 +430,7 @@ impl Passage {
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));
         }
-        let corrected = self.correct(context, carried);
+        let corrected = if context.plan.is_bare() { Some(carried) } else { self.correct(context, carried) };
         Transferred::DataOut { die, is_last, corrected }
     }
 
@@ -448,7 +438,7 @@ impl Passage {
     #[inline(always)]
     pub(super) fn release<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) {
         let channel = &mut self.ways.channels[number as usize];
-        let command = channel.commands.pop_front();
+        let command = if context.plan.is_bare() { None } else { channel.commands.pop_front() };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
             let record = &mut self.dies[die.index()];
             if !P::Chip::granted(&mut self.ways, context, number, die, record.phase, command.is_some()) {
@@ -461,7 +451,7 @@ impl Passage {
     #[inline(always)]
     pub(super) fn array_done<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die) -> ArrayDone {
         let record = &mut self.dies[die.index()];
-        if record.phase == Phase::Idle {
+        if !context.plan.is_plain() && record.phase == Phase::Idle {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
@@ -492,12 +482,16 @@ impl Passage {
 /// Counts a command that a die takes, which is that `load`, and has the array confirm that its pages may share one; unless a feature of
 /// the chip does.
 #[inline(always)]
-pub(super) fn count<P: Plan>(context: &mut Context<'_, P>, die: Die, command: &Command, load: Load) {
-    let Load { kind, cause, count, is_mixed, .. } = load;
+pub(super) fn count<P: Plan>(
+    context: &mut Context<'_, P>,
+    die: Die,
+    command: &Command,
+    Load { kind, cause, count, .. }: Load,
+) {
     if P::Chip::begun(context, die, command) {
         return;
     }
-    if is_mixed {
+    if !context.plan.is_plain() && command.is_mixed() {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
     } else {
         context.device.recorder.counters.command(cause, kind, count as u64);
@@ -507,17 +501,24 @@ pub(super) fn count<P: Plan>(context: &mut Context<'_, P>, die: Die, command: &C
     }
 }
 
+/// True if data are sent with a command.
+#[inline(always)]
+fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> bool {
+    if plan.is_plain() { load.kind == OpKind::Program } else { record.command.has_data_in() }
+}
+
 /// A command that copies pages is counted as what it is, and its sources have to fit too.
 #[inline]
 fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
-    context.device.flash.check_shared(OpKind::Read, command.sources());
-    context.device.recorder.counters.copyback_command(command.cause(), command.len() as u64);
+    if !command.sources().is_empty() {
+        context.device.flash.check_shared(OpKind::Read, command.sources());
+        context.device.recorder.counters.copyback_command(command.cause(), command.len() as u64);
+    }
 }
 
 // Error correction.
 impl Passage {
     /// Data have left a die. Returns them if they are correct at once.
-    #[inline]
     fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried) -> Option<Carried> {
         let (now, timing) = (context.now, &self.ways.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
