@@ -40,9 +40,9 @@ impl From<WorkloadError> for RunError {
 pub struct Refusal {
     /// The key to point at.
     pub key: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What would be right.
+    /// The cure.
     pub help: String,
 }
 

@@ -306,7 +306,7 @@ impl Device {
         self.has.map.expect("the map is in flash").owner_of(&self.ftl, lpn)
     }
 
-    /// Whether the map entry of a page can be read.
+    /// True if the map entry of a page can be read.
     #[inline(always)]
     pub(crate) fn is_known(&self, lpn: Lpn) -> bool {
         self.has.map.is_none_or(|map| map.is_known(&self.ftl, lpn))
@@ -325,7 +325,7 @@ impl Device {
         map.is_none_or(|map| map.prepare_write(&mut self.ftl, lpn))
     }
 
-    /// Whether a page of the array may be read for the host now; if not, it has to move first.
+    /// True if a page of the array may be read for the host now; if not, it has to move first.
     #[inline(always)]
     pub(crate) fn may_read(&self, ppn: Ppn) -> bool {
         self.has.reads.is_none_or(|reads| reads.may_read(&self.ftl, ppn))

@@ -16,7 +16,7 @@ use crate::errors::RunError;
 pub(super) struct Context<'a, P: Plan = Any> {
     pub(super) device: &'a mut Device,
     pub(super) queues: Queues,
-    /// What features of the chip have under way.
+    /// Work that features of the chip have under way.
     pub(super) chip: P::Chip,
     /// What pages wait for, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,

@@ -34,7 +34,7 @@ pub(super) trait Plan: Sized {
     /// Whether every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
     fn is_whole(&self) -> bool;
 
-    /// What dies will do, where that is known; only plain devices with static allocation have such a thing.
+    /// The work that dies will do, where that is known; only plain devices with static allocation have such a thing.
     #[inline(always)]
     fn bookings(&mut self) -> Option<&mut Bookings> {
         None

@@ -72,7 +72,7 @@ impl Lines {
     }
 }
 
-/// What a part of a page takes that is sent without the rest.
+/// The times of a part of a page that is sent without the rest.
 #[derive(Clone, Copy)]
 pub(super) struct PartTimes {
     pub(super) out: Delay,

@@ -11,16 +11,16 @@ pub(crate) trait CollectsAhead {
     /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything to collect.
     fn begin_forward(&mut self, domain: Domain) -> bool;
 
-    /// Whether the collection in progress can be suspended at all: the host does not wait for it.
+    /// True if the collection in progress can be suspended at all: the host does not wait for it.
     fn is_forward(&self, domain: Domain) -> bool;
 
     /// How it goes on, if it stands at a preemption point.
     fn next_phase(&self, domain: Domain) -> Option<AheadPhase>;
 
-    /// Whether an empty unit waits for its erase.
+    /// True if an empty unit waits for its erase.
     fn has_emptied(&self, domain: Domain) -> bool;
 
-    /// Whether it can be suspended now, so that the domain takes host pages.
+    /// True if it can be suspended now, so that the domain takes host pages.
     fn may_suspend(&mut self, domain: Domain) -> bool;
 
     /// Suspends it.
@@ -68,7 +68,7 @@ impl Ahead {
         !ftl.is_busy(domain) && delegate!(&mut ftl.mapping, ftl => ftl.begin_forward(domain))
     }
 
-    /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
+    /// True if a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
     /// was read for it is programmed first. If so, whether a unit that was emptied ahead of need waits for its erase, or pages
     /// are copied next.
     #[inline]

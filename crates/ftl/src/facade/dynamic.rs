@@ -2,22 +2,11 @@
 
 use base::{Die, Domain, Queue};
 
-use super::{Ftl, InForce, not_given};
-use crate::plain::PlainPages;
+use super::{Ftl, InForce};
 
 /// Dynamic allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DynamicAllocation(());
-
-macro_rules! delegate {
-    ($mapping:expr, $page:ident => $call:expr) => {
-        match $mapping {
-            InForce::Plain(PlainPages($page)) => $call,
-            InForce::Page($page) => $call,
-            InForce::Fast(_) => not_given(),
-        }
-    };
-}
 
 impl DynamicAllocation {
     pub(super) fn of(ftl: &Ftl) -> Option<DynamicAllocation> {
@@ -30,18 +19,18 @@ impl DynamicAllocation {
     /// are set, and this is asked after every event.
     #[inline]
     pub fn next_die_of(self, ftl: &mut Ftl, queue: Queue, idle: &[u64]) -> Option<Die> {
-        delegate!(&mut ftl.mapping, page => page.next_die_of(queue, idle))
+        of_pages!(&mut ftl.mapping, page => page.next_die_of(queue, idle))
     }
 
     /// The domain of a die whose turn it is, round robin over those that accept pages.
     #[inline]
     pub fn peek_domain_of(self, ftl: &Ftl, die: Die) -> Option<Domain> {
-        delegate!(&ftl.mapping, page => page.peek_domain_of(die))
+        of_pages!(&ftl.mapping, page => page.peek_domain_of(die))
     }
 
     /// A domain of a die gets a page: the round robin of [`DynamicAllocation::peek_domain_of`] goes on behind it.
     #[inline]
     pub fn rotate(self, ftl: &mut Ftl, die: Die, domain: Domain) {
-        delegate!(&mut ftl.mapping, page => page.rotate(die, domain));
+        of_pages!(&mut ftl.mapping, page => page.rotate(die, domain));
     }
 }

@@ -9,7 +9,7 @@ use crate::mechanism::{Mechanisms as _, dftl::Dftl};
 /// A map in flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapInFlash {
-    /// Whether entries are in the domain that owns them, wherever their pages are; else each is in the domain of its page.
+    /// True if entries are in the domain that owns them, wherever their pages are; else each is in the domain of its page.
     pub has_owners: bool,
 }
 
@@ -31,7 +31,7 @@ impl MapInFlash {
         (page.mechanisms.parts_mut().map.expect(MAP), &mut page.kernel)
     }
 
-    /// Whether the map entry of a page can be read: it is in DRAM, or there is none.
+    /// True if the map entry of a page can be read: it is in DRAM, or there is none.
     #[inline]
     pub fn is_known(self, ftl: &Ftl, lpn: Lpn) -> bool {
         let (map, kernel) = Self::map(ftl);
@@ -74,7 +74,7 @@ impl MapInFlash {
         map.fetched(kernel, domain)
     }
 
-    /// What a domain combined is in flash: if that is a page of the map, its entries are safe.
+    /// The page that a domain combined is in flash: if that is a page of the map, its entries are safe.
     pub fn committed(self, ftl: &mut Ftl, domain: Domain) {
         let (map, kernel) = Self::map_mut(ftl);
         map.update_committed(kernel, domain);

@@ -89,7 +89,7 @@ calls! {
         /// Where a logical page is, if it was ever written (and not trimmed since).
         fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
 
-        /// Whether a physical page holds current data.
+        /// True if a physical page holds current data.
         fn is_valid(&self, at: Ppn) -> bool;
 
         /// Asks the memory for the map entry of a page that will be looked up or written.
@@ -99,7 +99,7 @@ calls! {
         /// [`Ftl::prefetch`].
         fn prefetch_old(&self, lpn: Lpn);
 
-        /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
+        /// True if a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
         fn is_busy(&self, domain: Domain) -> bool;
 
         /// Why a domain is collected, if it is.

@@ -1,6 +1,17 @@
 //! The façade: the doors between executors and the FTL. [`mapping`] has the calls that every mapping answers; what some have and
 //! others have not is a part ([`Capabilities`]), asked for once when a run begins.
 
+/// Calls page mapping, with mechanisms or without; hybrid mapping gave no part that asks so.
+macro_rules! of_pages {
+    ($mapping:expr, $page:ident => $call:expr) => {
+        match $mapping {
+            crate::facade::InForce::Plain(crate::plain::PlainPages($page)) => $call,
+            crate::facade::InForce::Page($page) => $call,
+            crate::facade::InForce::Fast(_) => crate::facade::not_given(),
+        }
+    };
+}
+
 mod ahead;
 mod dynamic;
 mod map_in_flash;
@@ -51,9 +62,9 @@ pub struct Ftl {
     geometry: Geometry,
     allocation: Allocation,
     mapping: InForce,
-    /// Whether the schedule begins collections ahead of need.
+    /// True if the schedule begins collections ahead of need.
     collects_ahead: bool,
-    /// Whether these keep step with the host.
+    /// True if these keep step with the host.
     is_paced: bool,
 }
 
@@ -94,7 +105,7 @@ pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<
     of_map + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
 }
 
-/// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
+/// Bytes of the parts of an FTL; `keeps_spares`: where pages have spare areas.
 pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
     if policies.is_hybrid() {
         let options = fast::LogOptions::new(policies.mapping, policies.free_blocks(), geometry, user_pages);
@@ -135,9 +146,9 @@ pub struct Capabilities {
     pub fill: Option<BufferFill>,
     /// Work of domains for each other.
     pub elsewhere: Option<Elsewhere>,
-    /// Whether domains collect and do nothing besides: none is busy but with a collection.
+    /// True if domains collect and do nothing besides: none is busy but with a collection.
     pub only_collects: bool,
-    /// Whether page mapping has no mechanism: what a domain does next follows from its victim alone.
+    /// True if page mapping has no mechanism: what a domain does next follows from its victim alone.
     pub is_plain: bool,
 }
 

@@ -3,25 +3,14 @@
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use super::{Ftl, InForce, not_given};
+use super::{Ftl, InForce};
 use crate::kernel::Saved;
 use crate::ops::{Array, DataSource, Placed};
-use crate::plain::PlainPages;
 use crate::{OutOfMemory, Policies};
 
 /// Page mapping, with mechanisms or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMapping(());
-
-macro_rules! delegate {
-    ($mapping:expr, $page:ident => $call:expr) => {
-        match $mapping {
-            InForce::Plain(PlainPages($page)) => $call,
-            InForce::Page($page) => $call,
-            InForce::Fast(_) => not_given(),
-        }
-    };
-}
 
 impl PageMapping {
     pub(super) fn of(ftl: &Ftl) -> Option<PageMapping> {
@@ -33,18 +22,18 @@ impl PageMapping {
     /// and units are blocks.
     #[inline]
     pub fn read_run(self, ftl: &mut Ftl, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
-        delegate!(&mut ftl.mapping, page => page.read_run(first, most))
+        of_pages!(&mut ftl.mapping, page => page.read_run(first, most))
     }
 
     /// Places a dummy page in an active block, whatever the domain does: its wordline is to be complete. `None`: the unit is no active
     /// block.
     pub fn fill(self, ftl: &mut Ftl, domain: Domain, unit: Unit) -> Option<Placed> {
-        delegate!(&mut ftl.mapping, page => page.pad_unit(domain, unit))
+        of_pages!(&mut ftl.mapping, page => page.pad_unit(domain, unit))
     }
 
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
     pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
-        delegate!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
+        of_pages!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
     }
 
     /// Map, units and wear, for a state file.
@@ -52,14 +41,14 @@ impl PageMapping {
     /// # Panics
     /// If a collection is in progress.
     pub fn save(self, ftl: &Ftl) -> Saved<'_> {
-        delegate!(&ftl.mapping, page => page.save())
+        of_pages!(&ftl.mapping, page => page.save())
     }
 
     /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
     /// memory is let go of first, so that a large device is not in memory twice.
     ///
     /// # Errors
-    /// What `read` says, or that the maps do not fit in memory: either leaves the FTL without maps. Inside: what of the
+    /// The error of `read`, or that the maps do not fit in memory: either leaves the FTL without maps. Inside: what of the
     /// mechanisms' own part is not theirs.
     ///
     /// # Panics
@@ -72,11 +61,11 @@ impl PageMapping {
         policies: &Policies<'_>,
         seed: u64,
     ) -> Result<Result<(), String>, E> {
-        delegate!(&mut ftl.mapping, page => page.restore(read, policies, seed))
+        of_pages!(&mut ftl.mapping, page => page.restore(read, policies, seed))
     }
 
-    /// Whether a unit uses its LSB pages only.
+    /// True if a unit uses its LSB pages only.
     pub fn is_lsb_only(self, ftl: &Ftl, unit: Unit) -> bool {
-        delegate!(&ftl.mapping, page => page.kernel.is_lsb_only(unit))
+        of_pages!(&ftl.mapping, page => page.kernel.is_lsb_only(unit))
     }
 }

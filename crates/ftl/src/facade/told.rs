@@ -23,7 +23,7 @@ impl CountedReads {
         (page.mechanisms.parts().reads.expect(COUNTS), &page.kernel)
     }
 
-    /// Whether a page of the array may be read for the host now; if not, it has to move first, and its domain has something to
+    /// True if a page of the array may be read for the host now; if not, it has to move first, and its domain has something to
     /// do.
     #[inline]
     pub fn may_read(self, ftl: &Ftl, at: Ppn) -> bool {

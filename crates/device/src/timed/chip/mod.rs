@@ -29,7 +29,7 @@ use slow_die::SlowDie;
 use suspend::Suspend;
 use transfer::Transfer;
 
-/// What a feature is built of.
+/// The parts that a feature is built of.
 pub(in crate::timed) trait Feature: Sized {
     /// True if a device has it.
     fn is_configured(config: &Config) -> bool;
@@ -99,7 +99,7 @@ asked! {
     /// How long the array of a die takes for what others do in that time, and where that is waited for.
     first slows(context: &Context<'_, P>, die: Die, time: Duration) -> Option<Delay>;
 
-    /// What the channel sends, and the controller corrects, of the page of a read; nothing: all of it.
+    /// The part of the page of a read that the channel sends and the controller corrects; nothing: all of it.
     first part(context: &Context<'_, P>, carried: Carried) -> Option<PartTimes>;
 
     /// The data of a command are sent another time after this one.

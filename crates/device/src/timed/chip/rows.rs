@@ -85,7 +85,7 @@ macro_rules! features {
 /// `Bare` keeps, and `Features` ask the rows.
 macro_rules! asked {
     ($($(#[$doc:meta])* $how:ident $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
-        /// What a feature of the chip changes in the life of a die and its commands. The defaults are those of a chip that does one
+        /// The changes of a feature of the chip in the life of a die and its commands. The defaults are those of a chip that does one
         /// thing after the other.
         #[allow(unused_variables)]
         pub(in crate::timed) trait Chip<P: Plan>: Sized {

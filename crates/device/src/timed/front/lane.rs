@@ -1,4 +1,4 @@
-//! What passes in order, one after the other.
+//! Things that pass in order, one after the other.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ pub(super) struct Coming {
     pub(super) span: Span,
 }
 
-/// What passes one after the other: one direction of the link, for one.
+/// A way that things pass one after the other: one direction of the link, for one.
 pub(super) struct Lane<T> {
     /// When all that is under way has passed.
     until: Instant,
     /// In order, with the instants at which they have passed.
     under_way: VecDeque<(Instant, T)>,
-    /// Whether a timer runs for the first of them.
+    /// True if a timer runs for the first of them.
     is_timed: bool,
 }
 
@@ -53,7 +53,7 @@ impl<T> Lane<T> {
         Some(at)
     }
 
-    /// What has passed by now, if there is anything. Its timer, if it had one, is over.
+    /// The first thing that has passed by now, if there is any. Its timer, if it had one, is over.
     pub(super) fn passed(&mut self, now: Instant) -> Option<T> {
         let (_, what) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
         self.is_timed = false;

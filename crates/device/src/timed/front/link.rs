@@ -12,9 +12,9 @@ use crate::timed::timing::passing;
 /// Data on their way to the host.
 #[derive(Clone, Copy)]
 pub(super) enum Going {
-    /// What a request asked for of a page that was read.
+    /// The part of a page that was read for which a request asked.
     Page(TransactionId),
-    /// What the device had without flash.
+    /// Data that the device had without flash.
     Rest(RequestId),
 }
 
@@ -37,7 +37,7 @@ impl Link {
         Link { rate, inbound: Lane::new(), outbound: Lane::new(), pages_coming: 0 }
     }
 
-    /// Whether requests are on their way to the device.
+    /// True if requests are on their way to the device.
     pub(super) fn is_receiving(&self) -> bool {
         !self.inbound.is_empty()
     }

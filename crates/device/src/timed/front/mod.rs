@@ -19,7 +19,7 @@ use controller::Controller;
 use link::{Going, Link};
 use wanted::Wanted;
 
-/// What passes in order, by itself: data to the device, data to the host, and commands.
+/// The three that pass in order, each by itself: data to the device, data to the host, and commands.
 const LANES: usize = 3;
 
 /// The controller's work for commands, and the link.

@@ -1,4 +1,4 @@
-//! What a die will do next, where that is known: a page that is moved is one event, unless something comes in between.
+//! The next work of a die, where that is known: a page that is moved is one event, unless something comes in between.
 
 use base::{Cause, Die, Domain, Instant, OpKind, Ppn};
 use ftl::Spot;

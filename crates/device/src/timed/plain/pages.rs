@@ -105,7 +105,7 @@ impl Commands {
         Some((to, next))
     }
 
-    /// Whether a step of a domain's collection is still what its die does next.
+    /// True if a step of a domain's collection is still what its die does next.
     #[inline(always)]
     pub(super) fn goes_on(&self, queues: &Queues, die: Die, domain: Domain) -> bool {
         let (urgency, first) = queues.least(die);

@@ -1,4 +1,4 @@
-//! What a die will do next, as a plain record.
+//! The next work of a die, as a plain record.
 //!
 //! FTL, array and figures hear of its program and of its read when these begin, so that a booking which is given up leaves nothing behind.
 //! Who looks at them in between, as rows of the series do, has told them before what began by then.
@@ -22,7 +22,7 @@ pub(super) enum Reached {
     Reads,
 }
 
-/// What a die will do: program the page that it has read, and read the next one behind that.
+/// The work that a die will do: program the page that it has read, and read the next one behind that.
 #[derive(Clone, Copy)]
 pub(super) struct Booking {
     pub(super) stage: Reached,

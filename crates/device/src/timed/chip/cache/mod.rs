@@ -102,7 +102,7 @@ impl Chip<Any> for CacheModes {
         holds
     }
 
-    /// What follows on a program is next when those above have heard of that.
+    /// The command that follows on a program is next when those above have heard of that.
     fn is_left(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
         let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
         if has_follower && record.command.kind() == OpKind::Read {
@@ -183,7 +183,7 @@ fn follow(timed: &mut Timed<'_, '_>, die: Die) {
 /// The kind of command that may follow on that of a die now, if any: the data of a program may set out, or those of a read are
 /// on their way. Where something is suspended the page register has what is left of it.
 ///
-/// What the FTL hears of only at its end goes on alone: until then the domain has the same operation before it.
+/// An operation that the FTL hears of only at its end goes on alone: until then the domain has the same operation before it.
 fn may_follow(passage: &Passage, context: &Context<'_>, die: Die) -> Option<OpKind> {
     let DieRecord { phase, ref command, .. } = passage.dies[die.index()];
     let kind = command.kind();
@@ -298,7 +298,7 @@ fn grant(ways: &mut Ways, context: &mut Context<'_>, number: u32, die: Die) {
     ways.record_transfer(number, (command, 0), pages, now, until);
 }
 
-/// What followed on a die's command has its data, or its cycles have passed.
+/// The command that followed on a die's has its data, or its cycles have passed.
 fn transferred(passage: &mut Passage, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
     let followers = &mut context.chip.cache.followers;
     let command = followers.command(die);

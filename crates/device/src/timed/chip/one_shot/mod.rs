@@ -44,7 +44,7 @@ pub(in crate::timed) struct Wordlines {
     pad_after: Duration,
     /// Where wordlines wait until they are filled up.
     due_line: Line,
-    /// What the array takes for each of two passes.
+    /// The time that the array takes for each of two passes.
     passes: [Delay; 2],
     /// By die; empty where every page is programmed by itself.
     waiting: Vec<Vec<Waiting>>,

@@ -77,7 +77,7 @@ impl Chip<Any> for Wordlines {
         command.kind() == OpKind::Program
     }
 
-    /// What is programmed in the first of two passes waits for the second one.
+    /// Pages that are programmed in the first of two passes wait for the second one.
     fn programmed(context: &mut Context<'_>, die: Die, command: &Command) -> Option<bool> {
         if !context.chip.wordlines.are_on() {
             return None;

@@ -134,7 +134,7 @@ impl Disturb {
             .min_by_key(|&unit| kernel.valid_of(unit))
     }
 
-    /// Whether wear leveling had to do with a unit a short time ago: it emptied it before it was filled, or filled it with
+    /// True if wear leveling had to do with a unit a short time ago: it emptied it before it was filled, or filled it with
     /// cold data.
     fn was_leveled_recently(&self, kernel: &Kernel, unit: Unit) -> bool {
         let was_leveled = self.states.of(unit).is_leveled || kernel.streams().is_cold(kernel.stream_of(unit));

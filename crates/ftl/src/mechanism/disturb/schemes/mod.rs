@@ -69,7 +69,7 @@ pub static SEAM: Seam = Seam {
     choices: CHOICES,
 };
 
-/// What is done with read-hot pages.
+/// The treatment of read-hot pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DisturbScheme {
     /// Nothing: their blocks are refreshed like others.
@@ -177,7 +177,7 @@ impl Shares {
     }
 }
 
-/// What a choice says besides.
+/// The other facts of a choice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DisturbOptions {
     pub(super) margin: u32,

@@ -32,7 +32,7 @@ impl Disturb {
         RefreshPlan::Move(RefreshWork::Inside(work))
     }
 
-    /// Whether the pages of a shadow unit have room behind them in the same unit: its pages are used in as many rounds as
+    /// True if the pages of a shadow unit have room behind them in the same unit: its pages are used in as many rounds as
     /// shares of read-hot pages fit into it.
     pub(in crate::mechanism::disturb) fn fits_behind(&self, kernel: &Kernel, unit: Unit) -> bool {
         let state = self.states.of(unit);
