@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("nand", &["base"]),
     ("metrics", &["base", "files"]),
     ("device", &["base", "files", "engine", "config", "workload", "ftl", "nand", "metrics"]),
+    ("serve", &[]),
     ("bench", &["base", "engine", "config", "workload", "metrics", "device"]),
     ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device"]),
 ];
