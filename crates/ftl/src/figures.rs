@@ -11,7 +11,7 @@ pub enum Figure {
     Ratio(Option<f64>),
 }
 
-/// What mapping and mechanisms did since preconditioning, by seam and name; nothing of what is not in force.
+/// The work of mapping and mechanisms since preconditioning, by seam and name; nothing of what is not in force.
 #[derive(Clone, Debug, Default)]
 pub struct Figures(Vec<(&'static str, &'static str, Figure)>);
 

@@ -90,7 +90,7 @@ impl Page<All> {
     /// Begins a collection in step with the host, which has just written `written` pages to a domain, or goes on with `last`, if
     /// free space has come down to `low` units above the reserve.
     ///
-    /// What is free when the victim is erased is to be what was free when it was begun, less what the host writes meanwhile. That
+    /// As much is to be free when the victim is erased as when it was begun, less what the host writes meanwhile. That
     /// may be as much as the victim gains; where the domain begins below the mark, less in proportion, down to nothing at the
     /// reserve. So many pages of the victim go with each page of the host.
     pub(crate) fn begin_paced(
@@ -126,7 +126,7 @@ impl Page<All> {
         has_room && self.kernel.state_of(unit) == UnitState::Closed && self.kernel.gain_of(unit) > 0
     }
 
-    /// What is left of the collection in progress: a step for each page, and one for the erase.
+    /// The steps left of the collection in progress: a step for each page, and one for the erase.
     pub(crate) fn steps_left(&self, domain: Domain) -> u32 {
         self.kernel.job(domain).map_or(0, |job| self.kernel.valid_of(job.unit) + 1)
     }
@@ -142,7 +142,7 @@ impl<M: Mechanisms> Page<M> {
         (self.kernel.gain_of(unit) > 0).then_some(unit)
     }
 
-    /// Whether the next page that a collection copies begins a page offset.
+    /// True if the next page that a collection copies begins a page offset.
     fn copies_in_step(&self, domain: Domain) -> bool {
         if self.kernel.geometry().unit_width == 1 {
             return true;
@@ -197,7 +197,7 @@ impl<M: Mechanisms> Page<M> {
         self.mechanisms.filled(&mut self.kernel, domain, job.unit);
     }
 
-    /// Whether only the erase of a victim is left.
+    /// True if only the erase of a victim is left.
     fn is_emptied(&self, domain: Domain, unit: Unit) -> bool {
         self.kernel.valid_of(unit) == 0 && !self.delays_erase(domain, unit)
     }

@@ -1,4 +1,4 @@
-//! What the FTL has the array do. Why it is done is the FTL's business: executors see operations, and the cause under which
+//! The operations that the FTL has the array do. Why it is done is the FTL's business: executors see operations, and the cause under which
 //! each is counted.
 
 use base::{Cause, Lpn, Ppn, Unit};
@@ -14,7 +14,7 @@ pub enum How {
     Copyback,
 }
 
-/// What a domain does next.
+/// The next operation of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`]
@@ -35,7 +35,7 @@ pub enum Op {
 /// An operation, with the cause under which it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is done with the pages of the group.
+    /// The operation on the pages of the group.
     pub op: Op,
     /// For whom.
     pub cause: Cause,
@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-/// What a page holds that was placed.
+/// The content of a page that was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePayload {
     /// The data of this logical page: what was read, or what the host sent.
@@ -78,7 +78,7 @@ pub enum Way {
 pub struct Placed {
     /// Where.
     pub at: Ppn,
-    /// What.
+    /// Its content.
     pub holds: PagePayload,
     /// Its spare area: whole for what the host wrote, dummies and the map; for copies and backups all but the identity
     /// ([`crate::IDENTITY`]), which goes on with the data. 0 where pages have none.
@@ -100,16 +100,16 @@ pub enum DataSource {
     Parity(Ppn, Ppn),
 }
 
-/// What the erase of a unit means.
+/// The erase of a unit, and what it is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erasure {
     /// The unit.
     pub unit: Unit,
     /// Garbage collection, wear leveling, or a full backup block.
     pub cause: Cause,
-    /// Whether the collection was ahead of need.
+    /// True if the collection was ahead of need.
     pub forward: bool,
-    /// Whether a collection ends with it; a merge erases further units.
+    /// True if a collection ends with it; a merge erases further units.
     pub ends: bool,
 }
 
@@ -137,7 +137,7 @@ pub struct PacedCollection {
 pub trait Array {
     /// A valid page is moved. Returns whether the program succeeded, as the next two do.
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
-    /// Whether valid pages of a unit may be told several at once.
+    /// True if valid pages of a unit may be told several at once.
     fn moves_runs(&self, unit: Unit) -> bool;
     /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order.
     fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);

@@ -1,4 +1,4 @@
-//! What was chosen at the FTL's seams, what it did, and what it could not have.
+//! The choices at the FTL's seams, their memory, and an error for want of it.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use crate::{dftl, fast};
 #[derive(Debug, thiserror::Error)]
 #[error("the maps of this device need {megabytes} MB of memory, which the operating system refuses: {reason}")]
 pub struct OutOfMemory {
-    /// What was asked for.
+    /// The memory that was asked for.
     pub megabytes: u64,
-    /// What the operating system said.
+    /// The reason that the operating system gave.
     pub reason: std::io::Error,
 }
 
-/// What the parts of an FTL take, in bytes.
+/// The memory of the parts of an FTL, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     /// Map and reverse map.
     pub maps: u64,
     /// With a map in flash: the cached mapping table, and what is known of translation pages.
     pub cached_map: u64,
-    /// What is known of reclaim units and of domains, with the policies' own structures.
+    /// Facts of reclaim units and domains, with the policies' own structures.
     pub blocks: u64,
     /// Regions of logical pages.
     pub regions: u64,
-    /// What comes besides when preconditioning ends: policies made anew beside the old ones.
+    /// Memory besides when preconditioning ends: policies made anew beside the old ones.
     pub renewed: u64,
 }
 
@@ -71,9 +71,9 @@ pub struct Policies<'a> {
     pub cell: Cell,
     /// The order in which the pages of a block are programmed.
     pub program_order: ProgramOrder,
-    /// What the FTL knows of the blocks' wear and quality; `None` where no page moves by copyback.
+    /// The blocks' wear and quality, as the FTL knows them; `None` where no page moves by copyback.
     pub wear: Option<Arc<Wear>>,
-    /// What the FTL knows of the reads that pages take; `None` where reads disturb nothing.
+    /// The reads that pages take, as the FTL knows them; `None` where reads disturb nothing.
     pub reads: Option<ReadLimits>,
     /// Time in which the host fills a block.
     pub block_write: Duration,
@@ -88,17 +88,17 @@ impl Policies<'_> {
         self.gc_schedule.integer("free_blocks")
     }
 
-    /// Whether lower pages are made safe before others are programmed over them, which may read them for backups.
+    /// True if lower pages are made safe before others are programmed over them, which may read them for backups.
     pub(crate) fn guards_pages(&self) -> bool {
         crate::mechanism::paired::keeps_track(self.paired_page.name)
     }
 
-    /// Whether the map is in flash.
+    /// True if the map is in flash.
     pub(crate) fn has_map(&self) -> bool {
         self.mapping.name == dftl::CHOICE.name
     }
 
-    /// Whether mapping is hybrid.
+    /// True if mapping is hybrid.
     pub(crate) fn is_hybrid(&self) -> bool {
         self.mapping.name == fast::CHOICE.name
     }

@@ -1,4 +1,4 @@
-//! What cannot be combined, or needs another device: each mapping and mechanism says its own, behind one call.
+//! Choices that cannot be combined, or need another device: each mapping and mechanism says its own, behind one call.
 
 use base::Geometry;
 
@@ -10,13 +10,13 @@ use crate::{Policies, fast};
 pub struct Refusal {
     /// The key to point at.
     pub key: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What would be right.
+    /// A choice that would be right.
     pub help: String,
 }
 
-/// What is chosen, as far as the FTL has a say in it.
+/// The choices in which the FTL has a say.
 pub struct FtlSetup<'a> {
     /// The policies.
     pub policies: &'a Policies<'a>,
@@ -24,11 +24,11 @@ pub struct FtlSetup<'a> {
     pub geometry: &'a Geometry,
     /// Logical pages of the host.
     pub user_pages: u64,
-    /// Whether the device comes from a saved state.
+    /// True if the device comes from a saved state.
     pub from_state: bool,
-    /// Whether no simulated time passes during the run.
+    /// True if no simulated time passes during the run.
     pub stands_still: bool,
-    /// Whether the FTL is told how full a write buffer is.
+    /// True if the FTL is told how full a write buffer is.
     pub hears_of_buffer: bool,
     /// How a size is printed for people.
     pub print_size: fn(u64) -> String,
@@ -40,7 +40,7 @@ impl FtlSetup<'_> {
         self.policies.gc_schedule.integer("free_blocks")
     }
 
-    /// Whether pages lie where a formula of the LPN does not say.
+    /// True if pages lie where a formula of the LPN does not say.
     pub(crate) fn is_dynamic(&self) -> bool {
         crate::allocation::is_dynamic(self.policies.allocation.name)
     }
@@ -77,7 +77,7 @@ fn check_own(policies: &Policies<'_>) -> Result<(), Refusal> {
     })
 }
 
-/// What a domain holds besides user data and free blocks, for the text about user spaces that are too large.
+/// The pages of a domain besides user data and free blocks, for the text about user spaces that are too large.
 pub fn besides_in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     if policies.is_hybrid() {
         fast::in_words(policies)

@@ -1,10 +1,10 @@
-//! What a scan of the array finds, and what it tells of pages.
+//! A scan of the array: the pages that it finds, and what their spare areas say.
 
 use base::{Lpn, Ppn};
 
 use crate::ops::DataSource;
 
-/// What is found in a slot.
+/// A slot, as a scan finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageFound {
     /// Not programmed since the last erase.
@@ -17,18 +17,18 @@ pub enum PageFound {
     Guard,
 }
 
-/// What is found in a unit.
+/// A unit, as a scan finds it.
 #[derive(Clone, Debug)]
 pub struct Scanned {
-    /// Whether its erase was interrupted.
+    /// True if its erase was interrupted.
     pub torn: bool,
-    /// Whether only its LSB pages are used.
+    /// True if only its LSB pages are used.
     pub lsb_only: bool,
     /// How often it was erased.
     pub erases: u32,
     /// How often the most read of its blocks was read since, as far as the controller has kept count.
     pub reads: u32,
-    /// What its slots hold, in order.
+    /// Its slots, in order.
     pub pages: Vec<PageFound>,
 }
 

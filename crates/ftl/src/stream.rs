@@ -27,7 +27,7 @@ impl Stream {
         self.0
     }
 
-    /// Whether it is [`Stream::FIRST`].
+    /// True if it is [`Stream::FIRST`].
     #[inline]
     pub(crate) const fn is_first(self) -> bool {
         self.0 == 0

@@ -31,7 +31,7 @@ pub(super) enum MergeKind {
     Full,
 }
 
-/// What merges did.
+/// The work of merges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merges {
     /// Switch merges.
@@ -51,14 +51,14 @@ pub struct Merges {
 }
 
 impl Fast {
-    /// Whether a domain is busy with merges, so that it takes no host page.
+    /// True if a domain is busy with merges, so that it takes no host page.
     #[inline]
     pub fn is_busy(&self, domain: Domain) -> bool {
         let LogDomain { merge, erase, recycling, .. } = &self.domains[domain.index()];
         merge.is_some() || erase.is_some() || recycling.is_some_and(|recycling| !recycling.suspended)
     }
 
-    /// Whether the merges in progress were begun ahead of need.
+    /// True if the merges in progress were begun ahead of need.
     pub fn is_forward(&self, domain: Domain) -> bool {
         let LogDomain { merge, recycling, .. } = &self.domains[domain.index()];
         let is_full = merge.is_none_or(|merge| merge.kind == MergeKind::Full);
@@ -81,7 +81,7 @@ impl Fast {
         true
     }
 
-    /// Whether the domain stands between two logical blocks of a full merge, or in no merge at all, and its log has
+    /// True if the domain stands between two logical blocks of a full merge, or in no merge at all, and its log has
     /// room, so that it may take host pages.
     pub fn may_suspend(&mut self, domain: Domain) -> bool {
         let LogDomain { merge, erase, .. } = &self.domains[domain.index()];
@@ -110,13 +110,13 @@ impl Fast {
         (!recycling.forward && !recycling.suspended).then_some(Why::Room)
     }
 
-    /// Whether merges stand between two logical blocks.
+    /// True if merges stand between two logical blocks.
     pub fn rests(&self, domain: Domain) -> bool {
         let LogDomain { merge, erase, .. } = &self.domains[domain.index()];
         merge.is_none() && erase.is_none()
     }
 
-    /// Whether a log block that holds nothing newest any more waits for its erase.
+    /// True if a log block that holds nothing newest any more waits for its erase.
     pub fn has_emptied(&self, domain: Domain) -> bool {
         let LogDomain { recycling, emptied, .. } = &self.domains[domain.index()];
         recycling.is_some() && (*emptied > 0 || self.valid[self.random_at(domain, 0).index()] == 0)
@@ -345,7 +345,7 @@ impl Fast {
         });
     }
 
-    /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
+    /// The erase of a unit, for the executor: that of an old data block in a full merge ends no collection.
     fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         let LogDomain { erase, recycling, .. } = &self.domains[domain.index()];
         let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.suspended);

@@ -58,7 +58,7 @@ const NONE: u32 = u32::MAX;
 /// The fewest log blocks with which a domain can go on for ever: one sequential, one random.
 pub const LEAST_LOG_BLOCKS: u32 = 2;
 
-/// What becomes of a sequential-write log block that is broken off before it is full.
+/// The end of a sequential-write log block that is broken off before it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It is filled up as a random-write log block (Wen and Chang, section 4.2: "reuses these SW log blocks as RW log
@@ -101,7 +101,7 @@ pub struct LogOptions {
     pub log_blocks: u32,
     /// Blocks of a domain that are neither data nor log, at least one: the destination of a merge.
     pub reserve: u32,
-    /// What becomes of broken sequential-write log blocks.
+    /// The end of broken sequential-write log blocks.
     pub broken: Broken,
     /// When a sequential-write log block is opened.
     pub start: Start,
@@ -174,7 +174,7 @@ impl LogOptions {
     }
 }
 
-/// What a reclaim unit is used for.
+/// The use of a reclaim unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnitRole {
     Free,
@@ -209,7 +209,7 @@ struct Merge {
     cursor: u32,
     /// No page of the logical block at or behind this offset is merged.
     end: u32,
-    /// Whether the page before that offset is known to be merged: it was looked for since the merge began.
+    /// True if the page before that offset is known to be merged: it was looked for since the merge began.
     is_trimmed: bool,
 }
 
@@ -318,7 +318,7 @@ pub fn largest_user_pages(geometry: &Geometry, log_blocks: u32, reserve: u32) ->
 
 // What the host sees.
 impl Fast {
-    /// What its parts take.
+    /// The memory of its parts.
     pub(crate) fn bytes(
         geometry: &Geometry,
         user_pages: u64,
@@ -408,7 +408,7 @@ impl Fast {
         self.map.len() as u32
     }
 
-    /// What merges did so far.
+    /// The work of merges so far.
     pub(crate) fn figures(&self) -> crate::Figures {
         let (mut figures, merges) = (crate::Figures::default(), &self.merges);
         let mut count = |name, count| figures.count("mapping", name, count);
@@ -422,7 +422,7 @@ impl Fast {
         figures
     }
 
-    /// What merges did since preconditioning.
+    /// The work of merges since preconditioning.
     pub fn merges(&self) -> Merges {
         self.merges
     }
@@ -453,7 +453,7 @@ impl Fast {
         }
     }
 
-    /// Whether a physical page holds current data.
+    /// True if a physical page holds current data.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
         self.reverse[ppn.index()] != NONE
@@ -551,13 +551,13 @@ impl Fast {
         format!("{random} log blocks for random writes; in hand: {}", begun.join(", "))
     }
 
-    /// Whether a write goes on with the open sequential-write log block.
+    /// True if a write goes on with the open sequential-write log block.
     #[inline]
     fn continues(&self, open: SequentialLog, block: u32, offset: u32) -> bool {
         open.block == block && u32::from(self.used[open.unit.index()]) == offset
     }
 
-    /// Whether a write opens a sequential-write log block.
+    /// True if a write opens a sequential-write log block.
     #[inline]
     fn starts(&mut self, domain: Domain, offset: u32) -> bool {
         offset == 0
@@ -568,7 +568,7 @@ impl Fast {
             }
     }
 
-    /// Whether the log takes a page, whichever it is, without a merge.
+    /// True if the log takes a page, whichever it is, without a merge.
     #[inline]
     fn has_room(&mut self, domain: Domain) -> bool {
         self.spare_log_blocks(domain) > 0

@@ -65,7 +65,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     check_log(setup)
 }
 
-/// What a domain holds besides user data and free blocks.
+/// The pages of a domain besides user data and free blocks.
 pub(crate) fn in_words(policies: &Policies<'_>) -> String {
     format!(" and {} log blocks", policies.mapping.integer("log_blocks").max(LEAST_LOG_BLOCKS))
 }

@@ -37,7 +37,7 @@ impl Kernel {
         self.units[unit.index()].state
     }
 
-    /// Whether a unit uses its LSB pages only.
+    /// True if a unit uses its LSB pages only.
     #[inline]
     pub(crate) fn is_lsb_only(&self, unit: Unit) -> bool {
         self.units[unit.index()].lsb_only
@@ -49,13 +49,13 @@ impl Kernel {
         self.filled_by[unit.index()]
     }
 
-    /// Whether a unit holds pages of a map in flash.
+    /// True if a unit holds pages of a map in flash.
     #[inline]
     pub(crate) fn holds_map(&self, unit: Unit) -> bool {
         self.streams.is_map(self.stream_of(unit))
     }
 
-    /// What is known of all units.
+    /// The states of all units.
     pub(crate) fn units(&self) -> &[UnitRecord] {
         &self.units
     }
@@ -101,7 +101,7 @@ impl Kernel {
         self.domains[domain.index()].valid
     }
 
-    /// Whether a domain is down to its reserve.
+    /// True if a domain is down to its reserve.
     #[inline]
     pub(crate) fn is_short(&self, domain: Domain) -> bool {
         self.domains[domain.index()].free <= self.budget.reserve

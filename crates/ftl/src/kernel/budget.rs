@@ -5,7 +5,7 @@ use base::{Domain, Geometry};
 use super::Kernel;
 use super::streams::{AXES, Axis, Streams};
 
-/// What a mechanism takes of every domain.
+/// The needs of a mechanism in every domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// How it tells pages apart, on the axis that is its own.
@@ -22,9 +22,9 @@ pub(crate) struct Needs {
     pub(crate) opens: u32,
     /// Free units that must be there before a unit is refreshed, so that a victim can be emptied after it.
     pub(crate) for_refresh: u32,
-    /// Whether the next page decides what has to come before it, so that room is made before each host page.
+    /// True if the next page decides what has to come before it, so that room is made before each host page.
     pub(crate) on_demand: bool,
-    /// Whether it empties victims beside collections, over many host pages.
+    /// True if it empties victims beside collections, over many host pages.
     pub(crate) beside: bool,
     /// It wants to know the time.
     pub(crate) time: bool,
@@ -52,7 +52,7 @@ impl Needs {
         needs
     }
 
-    /// What this and another mechanism need together.
+    /// The needs of this and another mechanism together.
     ///
     /// # Panics
     /// If both tell pages apart on one axis.
@@ -122,7 +122,7 @@ impl Budget {
 }
 
 impl Kernel {
-    /// Whether there may not be room to empty the next victim after another host page, wherever that goes.
+    /// True if there may not be room to empty the next victim after another host page, wherever that goes.
     ///
     /// Where all copies go to one stream, or a unit holds pages of one stream, they open one unit at most, and the
     /// reserve has it. Where victims split and are emptied beside collections, a victim's pages may open a unit in each stream.

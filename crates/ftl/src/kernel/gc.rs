@@ -34,17 +34,17 @@ impl Why {
         }
     }
 
-    /// Whether the host waits for it.
+    /// True if the host waits for it.
     pub fn is_foreground(self) -> bool {
         !matches!(self, Why::Along | Why::Forward)
     }
 
-    /// Whether it is counted as foreground GC: for room, here or next door.
+    /// True if it is counted as foreground GC: for room, here or next door.
     pub fn is_foreground_gc(self) -> bool {
         self.is_for_room() || self == Why::Along
     }
 
-    /// Whether it was begun because room ran out.
+    /// True if it was begun because room ran out.
     pub fn is_for_room(self) -> bool {
         matches!(self, Why::Room | Why::Pairing | Why::Merge)
     }
@@ -64,7 +64,7 @@ pub(crate) struct Job {
     pub(crate) cursor: Slot,
     /// Where pages move in groups: page offsets before this one have no lone page left.
     pub(crate) lone_cursor: Slot,
-    /// Whether the host asked for little when it began ([`Kernel::note_calm`]).
+    /// True if the host asked for little when it began ([`Kernel::note_calm`]).
     pub(crate) calm: bool,
     /// When the unit was filled, in filled units: its age, should it be given back.
     pub(super) filled_at: u32,
@@ -218,7 +218,7 @@ impl Kernel {
         std::mem::replace(&mut self.pairing[domain.index()], job)
     }
 
-    /// What units of a domain are in work, for the whole-state check.
+    /// The units of a domain that are in work, for the whole-state check.
     pub(crate) fn scan(&self, domain: Domain) -> Scan<'_> {
         Scan::new(self, domain)
     }

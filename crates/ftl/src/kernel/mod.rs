@@ -43,7 +43,7 @@ const NONE: u32 = u32::MAX;
 /// How far ahead of its use a page's entry is asked for while a victim is emptied.
 pub(crate) const PREFETCH_DISTANCE: u32 = 24;
 
-/// What a domain has, laid out so that what every page touches lies in one cache line: with all domains at work, theirs
+/// The state of a domain, laid out so that what every page touches lies in one cache line: with all domains at work, theirs
 /// are much of what the processor's first cache has to hold.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -92,14 +92,14 @@ pub(crate) struct Kernel {
     pairing: Vec<Option<Job>>,
     /// The workload's locality, as it was last taken.
     locality: Option<f64>,
-    /// Whether the host asks for little.
+    /// True if the host asks for little.
     calm: bool,
     /// Domains that have something to do since the executor was told of them last: what they do began elsewhere.
     woken: Vec<Domain>,
 }
 
 impl Kernel {
-    /// What it takes, with so many logical pages of host and map and so many streams in a domain.
+    /// Its memory, with so many logical pages of host and map and so many streams in a domain.
     pub(crate) fn bytes(geometry: &Geometry, logical_pages: u64, streams: u64, policies: &Policies<'_>) -> Bytes {
         let shape = shape_of(geometry);
         let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));

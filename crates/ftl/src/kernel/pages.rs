@@ -22,7 +22,7 @@ impl Kernel {
         self.map.len() as u32
     }
 
-    /// Whether a logical page is one of a map in flash.
+    /// True if a logical page is one of a map in flash.
     #[inline]
     pub(crate) fn is_of_map(&self, lpn: Lpn) -> bool {
         lpn.0 >= self.user_pages
@@ -45,7 +45,7 @@ impl Kernel {
         Some((at, 1 + (1..in_block).take_while(follows).count() as u32))
     }
 
-    /// Whether a logical page is somewhere.
+    /// True if a logical page is somewhere.
     #[inline]
     pub(crate) fn is_mapped(&self, lpn: Lpn) -> bool {
         self.map[lpn.index()] != NONE
@@ -58,7 +58,7 @@ impl Kernel {
         (lpn != NONE).then_some(Lpn(lpn))
     }
 
-    /// Whether a physical page holds current data.
+    /// True if a physical page holds current data.
     #[inline]
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
         self.reverse[ppn.index()] != NONE

@@ -89,7 +89,7 @@ impl Kernel {
         std::mem::replace(self.packed_frontier_mut(domain, stream), packed).unpack()
     }
 
-    /// Whether a stream has an active block.
+    /// True if a stream has an active block.
     #[inline]
     pub(crate) fn is_open(&self, domain: Domain, stream: Stream) -> bool {
         self.frontier(domain, stream).is_some()
@@ -134,7 +134,7 @@ impl Kernel {
         of_high.or_else(|| self.pool.take(domain))
     }
 
-    /// Whether a unit at that offset of a domain, or behind it, is free.
+    /// True if a unit at that offset of a domain, or behind it, is free.
     pub(crate) fn has_free_from(&self, domain: Domain, offset: u32) -> bool {
         let units = self.geometry.units_of_domain(domain).skip(offset as usize);
         units.into_iter().any(|unit| self.state_of(unit) == UnitState::Free)

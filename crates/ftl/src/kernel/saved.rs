@@ -1,4 +1,4 @@
-//! What outlives a run: the state that a file holds, and policies made anew over it.
+//! The state that outlives a run: the one that a file holds, and policies made anew over it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub struct Saved<'a> {
     pub frontiers: Vec<Option<(Unit, Slot)>>,
     /// Units that mechanisms keep from the victim policy.
     pub kept: Vec<Kept>,
-    /// What mechanisms have of their own.
+    /// The mechanisms' own words.
     pub of_mechanisms: Vec<u32>,
 }
 
@@ -89,7 +89,7 @@ impl Saved<'_> {
 }
 
 impl Kernel {
-    /// What is where, and how worn, for a state file.
+    /// The map and the wear, for a state file.
     ///
     /// # Panics
     /// If a collection is in progress.
@@ -177,7 +177,7 @@ impl Kernel {
         }
     }
 
-    /// What a state holds of the victim whose pages go under host pages.
+    /// The victim whose pages go under host pages, for a state.
     pub(crate) fn save_pairing(&self, domain: Domain) -> [u32; 5] {
         let words =
             |job: &Job| [job.unit.number(), job.gain, job.cursor.number(), job.lone_cursor.number(), job.filled_at];

@@ -1,4 +1,4 @@
-//! What the spare area of a page says, so that a restart can do without anything else.
+//! The spare area of a page: a restart needs nothing else.
 //!
 //! 128 bits, from the lowest: LPN (32), the number of the write that the data are from (40), when the page was
 //! programmed (40), what it is (4), its region (4) and stream (8). A copy keeps the first two, its *identity*:
@@ -12,7 +12,7 @@ use super::Kernel;
 /// The bits of a spare area that stay with the data wherever they are copied.
 pub const IDENTITY: u128 = (1 << 72) - 1;
 
-/// What a page is.
+/// The kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// A host page or a copy of one.
@@ -39,7 +39,7 @@ pub(crate) struct Spare {
 /// Numbers that spare areas carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
-    /// Whether pages have spare areas.
+    /// True if pages have spare areas.
     keeps: bool,
     /// Writes of the host, and of pages of the map.
     pub(super) writes: u64,
@@ -88,7 +88,7 @@ impl Kernel {
         self.numbers.keeps = true;
     }
 
-    /// Whether pages have spare areas.
+    /// True if pages have spare areas.
     #[inline]
     pub(crate) fn keeps_spares(&self) -> bool {
         self.numbers.keeps

@@ -29,11 +29,11 @@ pub(crate) struct Axis {
     pub(crate) classes: usize,
     /// The class whose blocks use LSB pages only.
     pub(crate) lsb_only: Option<usize>,
-    /// Whether the pages of one victim may be copied to different classes.
+    /// True if the pages of one victim may be copied to different classes.
     pub(crate) splits: bool,
-    /// Whether the victim decides to which class its pages are copied.
+    /// True if the victim decides to which class its pages are copied.
     pub(crate) by_victim: bool,
-    /// Whether garbage collection copies to the first class alone.
+    /// True if garbage collection copies to the first class alone.
     pub(crate) first_alone: bool,
     /// The class whose units come from an offset of their domain on, as long as one of these is free.
     pub(crate) high: Option<(usize, u32)>,
@@ -55,7 +55,7 @@ pub(crate) struct Streams {
     has_map: bool,
     /// True if cold data have a stream of their own: the last one.
     has_cold: bool,
-    /// Whether the pages of one victim may be copied to different streams.
+    /// True if the pages of one victim may be copied to different streams.
     splits: bool,
     /// The axis on which the victim decides to which class its pages are copied.
     by_victim: Option<usize>,
@@ -159,13 +159,13 @@ impl Streams {
         (streams >> stream.byte() & 1 != 0).then_some(offset)
     }
 
-    /// Whether the pages of one victim may be copied to different streams.
+    /// True if the pages of one victim may be copied to different streams.
     #[inline]
     pub(crate) fn split_victims(&self) -> bool {
         self.splits
     }
 
-    /// Whether the streams of copies depend on their victim.
+    /// True if the streams of copies depend on their victim.
     #[inline]
     pub(crate) fn depend_on_victim(&self) -> bool {
         self.by_victim.is_some()
@@ -187,7 +187,7 @@ impl Streams {
         Stream::new(self.data)
     }
 
-    /// Whether a stream is that of the map's pages.
+    /// True if a stream is that of the map's pages.
     #[inline]
     pub(crate) fn is_map(&self, stream: Stream) -> bool {
         self.has_map && stream.index() == self.data

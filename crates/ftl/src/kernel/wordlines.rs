@@ -41,13 +41,13 @@ impl Wordlines {
         wordlines
     }
 
-    /// Whether the page at a slot is the first of its wordline.
+    /// True if the page at a slot is the first of its wordline.
     #[inline]
     pub(crate) fn is_lsb(&self, slot: Slot) -> bool {
         self.kind[slot.index()] == 0
     }
 
-    /// Whether the page at a slot completes its wordline.
+    /// True if the page at a slot completes its wordline.
     #[inline]
     pub(crate) fn is_top(&self, slot: Slot) -> bool {
         self.kind[slot.index()] == self.top
@@ -59,7 +59,7 @@ impl Wordlines {
         self.kind[slot.index()].into()
     }
 
-    /// Whether the pages at two slots share cells.
+    /// True if the pages at two slots share cells.
     #[inline]
     pub(crate) fn share(&self, first: Slot, second: Slot) -> bool {
         self.line[first.index()] == self.line[second.index()]

@@ -19,14 +19,14 @@ pub(crate) trait Mechanisms: Planned + Placing + Agenda + Restart + Reported {
     /// There is none.
     const IS_PLAIN: bool;
 
-    /// What one mechanism alone does for page mapping.
+    /// The mechanisms that alone do something for page mapping.
     fn parts(&self) -> MechanismParts<'_>;
 
     /// The same, to be told.
     fn parts_mut(&mut self) -> MechanismPartsMut<'_>;
 }
 
-/// What one mechanism alone does for page mapping, where it is in force. Whoever asks for it finds the mechanism itself.
+/// A mechanism that alone does something for page mapping, where it is in force. Whoever asks for it finds the mechanism itself.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MechanismParts<'a> {
     /// The map in flash.

@@ -16,9 +16,9 @@ pub(crate) enum RoomSource {
     Forced,
     /// A victim in a mechanism's hands that is being emptied.
     InWork,
-    /// What a mechanism buffers, if room was short already for this host page.
+    /// Buffered pages of a mechanism, if room was short already for this host page.
     Buffered,
-    /// What a mechanism buffers, when nothing else is left.
+    /// Buffered pages of a mechanism, when nothing else is left.
     LastResort,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum RoomSource {
 pub(crate) enum Arrival {
     /// The host writes it.
     Host {
-        /// Whether it was written before.
+        /// True if it was written before.
         is_mapped: bool,
     },
     /// It is copied.
@@ -39,7 +39,7 @@ pub(crate) enum Arrival {
 pub(crate) enum PageOrigin {
     /// The host wrote it.
     Host {
-        /// Whether it had been written before.
+        /// True if it had been written before.
         was_mapped: bool,
     },
     /// It was copied.
@@ -68,7 +68,7 @@ pub(crate) enum Pending {
     Room,
 }
 
-/// What a mechanism does on its own account.
+/// Work that a mechanism does on its own account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnWork {
     /// A collection began or ended.
@@ -83,7 +83,7 @@ pub(crate) enum OwnWork {
     Move,
 }
 
-/// What moves out of a victim next.
+/// The pages that move out of a victim next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Picked {
     /// The pages of the group.
@@ -92,7 +92,7 @@ pub(crate) enum Picked {
     Stays,
 }
 
-/// What comes after the last page that moves.
+/// The step after the last page that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VictimEnd {
     /// This first.
@@ -103,7 +103,7 @@ pub(crate) enum VictimEnd {
     Hold,
 }
 
-/// What goes under the next host page.
+/// The page that goes under the next host page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Under {
     /// The next pages of the victim that [`Kernel::pairing`](crate::kernel::Kernel::pairing) names.
@@ -123,7 +123,7 @@ pub(crate) struct Combined {
     pub(crate) product: Product,
 }
 
-/// What a mechanism makes of pages that were read.
+/// The page that a mechanism makes of pages that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Product {
     /// A backup.

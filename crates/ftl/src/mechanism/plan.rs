@@ -57,19 +57,19 @@ impl SpacePlan {
         }
     }
 
-    /// Whether page mapping can do without any mechanism.
+    /// True if page mapping can do without any mechanism.
     pub(crate) fn is_plain(policies: &Policies<'_>, geometry: &Geometry) -> bool {
         policies.mapping.name == "page"
             && policies.gc_schedule.name == "threshold"
             && All::needs(policies, geometry).is_none()
     }
 
-    /// Whether room is made before each host page, instead of after an active block was filled.
+    /// True if room is made before each host page, instead of after an active block was filled.
     pub(crate) fn on_demand(&self) -> bool {
         self.needs.on_demand
     }
 
-    /// Whether a mechanism wants to know the time.
+    /// True if a mechanism wants to know the time.
     pub(crate) fn hears_of_time(&self) -> bool {
         self.needs.time
     }
@@ -105,7 +105,7 @@ impl SpacePlan {
         if self.has_map { dftl::translation_pages(geometry, user_pages) } else { 0 }
     }
 
-    /// What the kernel and the mechanisms take.
+    /// The memory of kernel and mechanisms.
     pub(crate) fn bytes(
         &self,
         geometry: &Geometry,

@@ -1,6 +1,6 @@
-//! What mechanisms are asked and told: five traits, by who asks. A mechanism writes the few methods that it needs.
+//! Mechanisms are asked and told by five traits, by who asks. A mechanism writes the few methods that it needs.
 //!
-//! What one mechanism alone is asked, and another one will hardly ever answer, is no method here: page mapping finds that
+//! A question that one mechanism alone will ever answer is no method here: page mapping finds that
 //! mechanism by its part ([`MechanismParts`](super::Parts)).
 
 use std::slice;
@@ -17,9 +17,9 @@ use crate::ops::{How, Op, Step, Way};
 use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
-/// What is asked of a mechanism when a device is planned and built.
+/// The questions to a mechanism when a device is planned and built.
 pub(crate) trait Planned: Sized {
-    /// What it needs of every domain; nothing if it was not chosen.
+    /// Its needs of every domain; nothing if it was not chosen.
     fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs>;
 
     /// The memory it takes, with so many pages of the host; `keeps_spares`: where pages have spare areas.
@@ -33,13 +33,13 @@ pub(crate) trait Planned: Sized {
 }
 
 asked! {
-    /// What is asked and told where pages come to lie, and where they are lost.
+    /// Questions and notes where pages come to lie, and where they are lost.
     trait Placing {
         /// Puts the class of a page that is about to be written or copied among `classes`, on the mechanism's axis. The answer is
         /// a stream that it goes to whatever its classes are.
         first class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival, classes: &mut [usize; AXES]) -> Option<Stream>;
 
-        /// What the spare area of a page says of it, besides what the kernel knows.
+        /// The number that a page's spare area has of it, besides what the kernel knows.
         first region(&self, lpn: Lpn) -> Option<u8>;
 
         /// How a page is programmed, if not as the next one of its block; `is_dummy`: it holds nothing.
@@ -69,12 +69,12 @@ asked! {
 }
 
 asked! {
-    /// What is asked and told where a domain decides what it does next; [`agenda`](crate::agenda) says when.
+    /// Questions and notes where a domain decides what it does next; [`agenda`](crate::agenda) says when.
     trait Agenda {
-        /// Whether something is pending in a domain that comes before host pages, besides a collection.
+        /// True if something is pending in a domain that comes before host pages, besides a collection.
         any is_pending(&self, domain: Domain) -> bool;
 
-        /// Whether something belongs to the pages that a domain placed last, before which its collection is not suspended.
+        /// True if something belongs to the pages that a domain placed last, before which its collection is not suspended.
         any goes_on(&self, domain: Domain) -> bool;
 
         /// A unit in the mechanism's hands that can be erased.
@@ -86,10 +86,10 @@ asked! {
             &mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, may_fetch: bool, group: &mut Group
         ) -> Option<Pending>;
 
-        /// What begins or goes on in a domain on the mechanism's own account; `may_begin`: no collection waits elsewhere.
+        /// The work that begins or goes on in a domain on the mechanism's own account; `may_begin`: no collection waits elsewhere.
         first take_up(&mut self, kernel: &mut Kernel, domain: Domain, may_begin: bool, group: &mut Group) -> Option<OwnWork>;
 
-        /// What comes before the next page of a victim.
+        /// The step before the next page of a victim.
         first before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Step>;
 
         /// Which pages of a victim move together, with how many dummy pages behind them; nothing if it does not matter.
@@ -100,13 +100,13 @@ asked! {
         /// Which way the pages of a group move, which go to a stream; nothing: through the controller.
         first how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> Option<How>;
 
-        /// What comes after the last page that moves out of a unit in work, before its erase or before it is in use again.
+        /// The step after the last page that moves out of a unit in work, before its erase or before it is in use again.
         first end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<VictimEnd>;
 
-        /// What comes before a page is programmed at a place.
+        /// The operation before a page is programmed at a place.
         first before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op>;
 
-        /// What goes under the next host page of a stream. `may_choose`: nothing else is due, so that a victim may be chosen.
+        /// The page that goes under the next host page of a stream. `may_choose`: nothing else is due, so that a victim may be chosen.
         first under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, may_choose: bool) -> Option<Under>;
 
         /// Makes room for a stream. Returns whether something was begun that does.
@@ -129,7 +129,7 @@ asked! {
 }
 
 asked! {
-    /// What is asked and told after a failed program, after a power cut, and where a device state is saved or loaded.
+    /// Questions and notes after a failed program, after a power cut, and where a device state is saved or loaded.
     trait Restart {
         /// The program of a page failed. Returns whether nothing else is to be done about it.
         any failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool;
@@ -159,7 +159,7 @@ asked! {
 }
 
 asked! {
-    /// What is asked for reports and for the whole-state check.
+    /// The questions of reports and of the whole-state check.
     trait Reported {
         /// Adds what it did since preconditioning.
         all figures(&self, figures: &mut Figures);

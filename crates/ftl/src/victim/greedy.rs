@@ -71,7 +71,7 @@ impl Greedy {
         self.changed[unit.index()] = self.changes;
     }
 
-    /// Whether units of a domain with that many valid pages are in a list.
+    /// True if units of a domain with that many valid pages are in a list.
     #[inline(always)]
     fn has_list(&self, domain: Domain, valid: u32) -> bool {
         valid <= self.domains[domain.index()].bound

@@ -25,7 +25,7 @@ pub use random::Random;
 pub use rga::Rga;
 pub use stable_greedy::StableGreedy;
 
-/// What a policy sees when it chooses.
+/// The view that a policy chooses by.
 #[derive(Clone, Copy)]
 pub struct VictimView<'a> {
     /// The domain to choose in.
@@ -38,14 +38,14 @@ pub struct VictimView<'a> {
     pub now: u64,
 }
 
-/// What the FTL knows of a reclaim unit.
+/// The state of a reclaim unit, as the FTL knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitRecord {
     /// Slots that hold current data.
     pub valid: u16,
     /// Where the unit is in its life.
     pub state: UnitState,
-    /// Whether only its LSB pages are used.
+    /// True if only its LSB pages are used.
     pub lsb_only: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the controller knows of the map against the map.
+//! The controller's knowledge of the map is checked against the map.
 
 use super::Dftl;
 use super::cache::NONE;

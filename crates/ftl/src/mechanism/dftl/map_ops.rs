@@ -1,4 +1,4 @@
-//! What a domain does for its map, and what the map hears of writes, moves and trims.
+//! Operations of a domain for its map, and notes to the map of writes, moves and trims.
 
 use base::{Cause, Domain, Lpn, Ppn, Unit};
 
@@ -10,13 +10,13 @@ use crate::victim::UnitState;
 
 // What is asked of entries.
 impl Dftl {
-    /// Whether the map entry of a page is in the cache.
+    /// True if the map entry of a page is in the cache.
     #[inline]
     pub(crate) fn holds_entry(&self, lpn: Lpn) -> bool {
         self.cache.holds(lpn.0)
     }
 
-    /// Whether the map entry of a page is at hand: in the cache, or on a translation page that was never written.
+    /// True if the map entry of a page is at hand: in the cache, or on a translation page that was never written.
     #[inline]
     pub(crate) fn is_known(&self, kernel: &Kernel, lpn: Lpn) -> bool {
         self.cache.holds(lpn.0) || !kernel.is_mapped(self.lpn_of(self.page_of(lpn)))
@@ -189,7 +189,7 @@ impl Dftl {
         self.step_in_hand(kernel, domain, group).map(Pending::Act)
     }
 
-    /// What has to be done for the entry that is wanted; nothing if it could be had at once, or has to wait.
+    /// The operation for the entry that is wanted; nothing if it could be had at once, or has to wait.
     fn op_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, may_fetch: bool) -> MapNeed {
         let Some(lpn) = self.instances[domain.index()].wanted else { return MapNeed::Nothing };
         let page = self.page_of(lpn);
@@ -291,7 +291,7 @@ impl Dftl {
         step
     }
 
-    /// What comes before an empty unit is erased, or a unit stays in use from which pages moved: the updates for these.
+    /// The operation before an empty unit is erased, or a unit stays in use from which pages moved: the updates for these.
     pub(super) fn end_of_unit(
         &mut self,
         kernel: &mut Kernel,
@@ -308,7 +308,7 @@ impl Dftl {
         self.moved_update(kernel, domain, group).map(VictimEnd::Act)
     }
 
-    /// Whether translation pages have to be updated before a victim is erased.
+    /// True if translation pages have to be updated before a victim is erased.
     pub(super) fn awaits_updates(&self, domain: Domain) -> bool {
         self.instances[domain.index()].moved.iter().any(|&page| self.causes[page as usize].moved)
     }

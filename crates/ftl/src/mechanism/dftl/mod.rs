@@ -129,7 +129,7 @@ enum Reason {
     Trimmed,
 }
 
-/// What a domain does for its map. From the moment it is named until it is done it stays.
+/// An operation of a domain for its map. From the moment it is named until it is done it stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MapOp {
     /// Read a translation page for the entry that is wanted.
@@ -138,7 +138,7 @@ enum MapOp {
     Update(u32, Reason),
 }
 
-/// What a domain would do for its map.
+/// The next thing that a domain needs for its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MapNeed {
     Nothing,
@@ -162,9 +162,9 @@ struct Instance {
     map_op: Option<MapOp>,
     /// Translation pages to update before the victim is erased: of pages that the collection moved.
     moved: Vec<u32>,
-    /// Whether some of them were moved by a collection before, which was suspended: they are updated first.
+    /// True if some of them were moved by a collection before, which was suspended: they are updated first.
     carries: bool,
-    /// Whether some were moved under pages of the host.
+    /// True if some were moved under pages of the host.
     is_paired: bool,
     /// Translation pages to update, of pages that were trimmed.
     trimmed: Vec<u32>,
@@ -210,7 +210,7 @@ struct Causes {
     trimmed: bool,
 }
 
-/// What the mapping did.
+/// The work of the mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct MapFigures {
     /// Entries that reads and writes of pages used.
@@ -242,7 +242,7 @@ pub(crate) struct Dftl {
     pages: u32,
     domains: FastDiv,
     entries: FastDiv,
-    /// Whether pages lie in other domains than their entries.
+    /// True if pages lie in other domains than their entries.
     has_owners_elsewhere: bool,
     /// By translation page.
     updates: Vec<Updates>,
@@ -255,7 +255,7 @@ pub(crate) struct Dftl {
     /// By translation page.
     causes: Vec<Causes>,
     done: MapFigures,
-    /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
+    /// The entries that translation pages in flash have, by LPN; kept where pages have payloads, to check the rest against.
     in_flash: Option<Vec<Option<base::Ppn>>>,
 }
 
@@ -380,7 +380,7 @@ impl Dftl {
             .map(|lpn| Lpn(lpn as u32))
     }
 
-    /// Whether a logical page is a translation page.
+    /// True if a logical page is a translation page.
     #[inline]
     fn is_translation(&self, lpn: u32) -> bool {
         lpn >= self.user_pages
@@ -392,7 +392,7 @@ impl Dftl {
         self.instances[domain.index()].unwritten
     }
 
-    /// Whether pages lie in other domains than their map entries.
+    /// True if pages lie in other domains than their map entries.
     #[inline]
     pub(crate) fn has_owners(&self) -> bool {
         self.has_owners_elsewhere
@@ -537,7 +537,7 @@ impl Agenda for Dftl {
 }
 
 impl Restart for Dftl {
-    /// What translation pages say is not looked at: each is written anew.
+    /// The content of translation pages is not looked at: each is written anew.
     fn adopt_page(&mut self, lpn: Lpn, _: u8) {
         self.adopt_found(lpn);
     }
@@ -589,12 +589,12 @@ impl Reported for Dftl {
 
 // What page mapping asks of a map in flash, and tells it.
 impl Dftl {
-    /// Whether something has to be done before an empty unit is erased.
+    /// True if something has to be done before an empty unit is erased.
     pub(crate) fn delays_erase(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
         self.awaits_updates(domain) && !kernel.holds_map(unit)
     }
 
-    /// Whether wear leveling may move a unit now. It takes updates of translation pages, and these take room: one unit for each
+    /// True if wear leveling may move a unit now. It takes updates of translation pages, and these take room: one unit for each
     /// host page at most, or it could use up all that collections gain.
     pub(crate) fn may_level(&mut self, kernel: &Kernel, domain: Domain) -> bool {
         let clock = kernel.clock(domain);

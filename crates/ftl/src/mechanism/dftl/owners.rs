@@ -43,7 +43,7 @@ impl Dftl {
         MapNeed::Nothing
     }
 
-    /// Whether a collection of the domain waits for updates.
+    /// True if a collection of the domain waits for updates.
     pub(crate) fn is_parked(&self, domain: Domain) -> bool {
         self.instances[domain.index()].parked.is_some()
     }
@@ -85,7 +85,7 @@ impl Dftl {
         }
     }
 
-    /// Whether the updates that a domain's victim waits for are in flash.
+    /// True if the updates that a domain's victim waits for are in flash.
     fn may_go_on(&mut self, domain: Domain) -> bool {
         let Some(parked) = &mut self.instances[domain.index()].parked else { return false };
         parked.awaits.retain(|&(page, count)| self.updates[page as usize].committed < count);

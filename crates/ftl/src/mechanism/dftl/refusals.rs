@@ -55,7 +55,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a domain holds besides user data and free blocks.
+/// The pages of a domain besides user data and free blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     // One is being filled with translation pages.
     let more = SpacePlan::new(policies, geometry).reserve() - policies.free_blocks() + 1;

@@ -18,7 +18,7 @@ impl Dftl {
         }
     }
 
-    /// What a translation page said is lost.
+    /// A translation page is lost.
     pub(crate) fn translation_page_lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         let page = lpn.0 - self.user_pages;
         let entries = self.entries_of(page);

@@ -1,4 +1,4 @@
-//! What a device state holds of a map in flash: which entries are cached, in order of use, and which of them are newer than
+//! A map in flash in a device state: which entries are cached, in order of use, and which of them are newer than
 //! their translation page.
 //!
 //! A state is saved between operations, so nothing is wanted, in hand or parked. The translation pages themselves are
@@ -16,7 +16,7 @@ pub(crate) fn bytes(entries: u64, domains: u64) -> u64 {
 }
 
 impl Dftl {
-    /// What a device state holds besides the maps.
+    /// The words of a device state besides the maps.
     pub(super) fn words(&self) -> Vec<u32> {
         let mut words = Vec::new();
         for (domain, instance) in self.all_domains().zip(&self.instances) {
@@ -39,7 +39,7 @@ impl Dftl {
     /// Takes over what a device state holds, once the maps are there.
     ///
     /// # Errors
-    /// What is no such state.
+    /// If it is no such state.
     ///
     /// # Panics
     /// If anything is cached here already.

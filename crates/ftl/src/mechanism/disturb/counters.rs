@@ -1,4 +1,4 @@
-//! What is known of reads: of every block since its erase, and of every page of monitor blocks.
+//! The reads that are counted: of every block since its erase, and of every page of monitor blocks.
 
 use base::{Geometry, Slot, Unit};
 
@@ -60,7 +60,7 @@ impl ReadCounters {
         reads
     }
 
-    /// Whether nothing is to be looked at about a block.
+    /// True if nothing is to be looked at about a block.
     #[inline]
     pub(super) fn is_fine(&self, unit: Unit, lane: u32) -> bool {
         let block = self.blocks[self.index(unit, lane)];
@@ -89,7 +89,7 @@ impl ReadCounters {
         }
     }
 
-    /// What a state holds of each block of a unit: its reads, and those that do not count.
+    /// Each block of a unit, for a state: its reads, and those that do not count.
     pub(super) fn saved(&self, unit: Unit) -> impl Iterator<Item = [u32; 2]> {
         self.lanes(unit).iter().map(|block| [block.reads, block.base])
     }
@@ -114,13 +114,13 @@ impl ReadCounters {
         self.lanes_mut(unit).fill(erased);
     }
 
-    /// What a state says of a block.
+    /// Takes over what a state says of a block.
     pub(super) fn adopt_block(&mut self, unit: Unit, lane: u32, reads: u32, base: u32) {
         let block = &mut self.lanes_mut(unit)[lane as usize];
         (block.reads, block.base) = (reads, base);
     }
 
-    /// What is known of a unit's reads from elsewhere: no block of it took more.
+    /// Takes over what is known of a unit's reads from elsewhere: no block of it took more.
     pub(super) fn adopt(&mut self, unit: Unit, reads: u32, base: u32) {
         self.lanes_mut(unit).iter_mut().for_each(|block| (block.reads, block.base) = (reads, base));
     }

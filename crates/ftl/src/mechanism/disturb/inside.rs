@@ -14,7 +14,7 @@ use crate::kernel::{Frontier, Kernel, Stream};
 use crate::mechanism::OwnWork;
 use crate::ops::{Op, Step};
 
-/// What is done with a unit that stays in use.
+/// The refresh of a unit that stays in use.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     pub(super) unit: Unit,
@@ -24,7 +24,7 @@ pub(super) struct Inside {
     end: Slot,
     /// Which pages move.
     moves: Moves,
-    /// Whether wordlines are reprogrammed then.
+    /// True if wordlines are reprogrammed then.
     pub(super) reprograms: bool,
     /// Also those in which nothing is valid.
     all_wordlines: bool,
@@ -34,7 +34,7 @@ pub(super) struct Inside {
     line: Slot,
     /// The top page of the wordline in hand, or done last: that its program failed is heard after it was placed.
     pub(super) top: Option<Ppn>,
-    /// Whether a program failed: all pages move out.
+    /// True if a program failed: all pages move out.
     pub(super) is_broken: bool,
     /// The reads of the unit's blocks when it began, where pages move inside it.
     reads_before: Vec<u32>,
@@ -129,13 +129,13 @@ impl Inside {
         tops(self.cursor) + tops(self.line) * cell.bits()
     }
 
-    /// Whether a page is the top page in hand.
+    /// True if a page is the top page in hand.
     pub(super) fn is_at(&self, at: Ppn) -> bool {
         self.top == Some(at)
     }
 }
 
-/// Whether a slot is in a wordline that is complete, where those before `end` are used.
+/// True if a slot is in a wordline that is complete, where those before `end` are used.
 fn is_complete(kernel: &Kernel, slot: Slot, end: Slot) -> bool {
     let mut tops = kernel.geometry().slots_from(slot).filter(|&top| kernel.wordlines().is_top(top));
     tops.find(|&top| kernel.wordlines().share(slot, top)).is_some_and(|top| top < end)
@@ -151,7 +151,7 @@ fn incomplete(kernel: &Kernel, domain: Domain) -> Option<Stream> {
     })
 }
 
-/// Whether something is valid in the wordline of a top page, besides it.
+/// True if something is valid in the wordline of a top page, besides it.
 fn has_valid_lower(kernel: &Kernel, unit: Unit, top: Slot) -> bool {
     lowers(kernel, top).any(|lower| kernel.is_valid(kernel.geometry().ppn(unit, lower)))
 }
@@ -162,14 +162,14 @@ fn lowers(kernel: &Kernel, top: Slot) -> impl Iterator<Item = Slot> + '_ {
 }
 
 impl Disturb {
-    /// Whether something is valid in a wordline of a unit that is not complete: it has no guard levels.
+    /// True if something is valid in a wordline of a unit that is not complete: it has no guard levels.
     pub(super) fn holds_incomplete(&self, kernel: &Kernel, unit: Unit) -> bool {
         let end = self.states.of(unit).end;
         let mut valid = end.all_before().filter(|&slot| kernel.is_valid(kernel.geometry().ppn(unit, slot)));
         valid.any(|slot| !is_complete(kernel, slot, end))
     }
 
-    /// What a refresh of a unit that stays in use does next; nothing if it does what any collection does.
+    /// The next step of a refresh whose unit stays in use; nothing if it is that of any collection.
     pub(super) fn go_on(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<OwnWork> {
         let Some(RefreshWork::Inside(work)) = &mut self.domains[domain.index()].work else { return None };
         if work.is_broken {

@@ -46,7 +46,7 @@ use crate::{Bytes, Figures, OutOfMemory, Policies};
 /// The axis of block states.
 const AXIS: usize = 3;
 
-/// What the host wrote and what garbage collection moved.
+/// Pages that the host wrote or garbage collection moved.
 const REGULAR: usize = 0;
 /// Pages whose reads are counted.
 const MONITOR: usize = 1;
@@ -120,7 +120,7 @@ pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry, axes: [Axis; A
     }
 }
 
-/// What read disturb did since preconditioning.
+/// Work for read disturb since preconditioning.
 #[derive(Clone, Debug, Default)]
 struct DisturbFigures {
     refreshes: u64,
@@ -147,7 +147,7 @@ pub(crate) struct Disturb {
     shares: Shares,
     limits: ReadLimits,
     cell: Cell,
-    /// Whether lower pages are to be safe from programs above them.
+    /// True if lower pages are to be safe from programs above them.
     guards_pages: bool,
     /// By page offset: reads that are set aside for backups of a block's lower pages while it is filled from there on.
     of_backups: Vec<u32>,
@@ -167,7 +167,7 @@ pub(crate) struct Disturb {
 struct DomainState {
     /// Units whose pages have to move, oldest first.
     due: Vec<Unit>,
-    /// What the collection in progress does with its unit, if it is one of ours.
+    /// The work of the collection in progress, if it is one of ours.
     work: Option<RefreshWork>,
     /// Monitor units.
     monitors: u32,
@@ -179,12 +179,12 @@ struct DomainState {
     closes: u64,
     /// Pages that refreshes programmed, less those that their erases gave back.
     debt: i64,
-    /// Whether the pool was collected for the unit that comes next.
+    /// True if the pool was collected for the unit that comes next.
     has_tried_pool: bool,
 }
 
 impl Disturb {
-    /// What was chosen, unless nothing is done.
+    /// The scheme that was chosen, unless nothing is done.
     fn of(kernel: &Kernel, policies: &Policies<'_>) -> Option<Disturb> {
         let scheme = DisturbScheme::of(policies.read_disturb.name)?;
         let limits = policies.reads.clone().expect("a management of read disturb knows the limits");
@@ -229,7 +229,7 @@ impl Disturb {
         }
     }
 
-    /// Whether a unit lies in the pool for read-hot pages.
+    /// True if a unit lies in the pool for read-hot pages.
     fn is_in_pool(&self, kernel: &Kernel, unit: Unit) -> bool {
         let units = kernel.geometry().units_per_domain();
         unit.number() % units >= self.shares.pool
@@ -263,7 +263,7 @@ impl Disturb {
             }
     }
 
-    /// What is owed because pages still come to a unit: reads before its refresh, and pages that this will move besides.
+    /// Reads that are owed because pages still come to a unit, and the pages that its refresh will move besides.
     ///
     /// Nothing where none come any more. Otherwise a unit that took its reads while it was filled would be due as soon as it is
     /// full, and so would the one that its pages move to: refreshes would make refreshes, for ever.
@@ -309,7 +309,7 @@ impl Disturb {
         }
     }
 
-    /// Whether a refresh of a unit can begin once its domain is free for it. The pages of others move already.
+    /// True if a refresh of a unit can begin once its domain is free for it. The pages of others move already.
     fn can_be_refreshed(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
         match kernel.state_of(unit) {
             UnitState::Closed | UnitState::Open | UnitState::Withheld => true,
@@ -346,7 +346,7 @@ impl Disturb {
         }
     }
 
-    /// What comes behind a page in a unit of read-hot pages.
+    /// Takes note of what has to come behind a page in a unit of read-hot pages.
     fn note_hot_slot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, end: Slot) {
         let stream = kernel.stream_of(unit);
         let is_open = kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit);
@@ -401,7 +401,7 @@ impl Disturb {
         pages
     }
 
-    /// Whether a page may be read for the host before it moves.
+    /// True if a page may be read for the host before it moves.
     #[inline]
     pub(crate) fn may_read(&self, kernel: &Kernel, at: Ppn) -> bool {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);

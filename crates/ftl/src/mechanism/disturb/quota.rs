@@ -75,7 +75,7 @@ impl Disturb {
         self.domain_mut(domain).has_tried_pool = has_tried;
     }
 
-    /// Whether the units that are not withheld have hardly an invalid page between them.
+    /// True if the units that are not withheld have hardly an invalid page between them.
     pub(super) fn victims_gain_little(&self, kernel: &Kernel, domain: Domain) -> bool {
         if self.domain(domain).kept == 0 {
             return false;

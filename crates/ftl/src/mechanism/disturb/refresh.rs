@@ -12,7 +12,7 @@ use crate::mechanism::OwnWork;
 use crate::ops::{Op, Step};
 use crate::victim::UnitState;
 
-/// What the collection of a unit does with its pages.
+/// Where the collection of a unit puts its pages.
 #[derive(Clone, Debug)]
 pub(super) enum RefreshWork {
     /// All of them go to a class.
@@ -76,7 +76,7 @@ impl Intervals {
         self.count += 1;
     }
 
-    /// Whether an interval is shorter than the average of those before it.
+    /// True if an interval is shorter than the average of those before it.
     fn is_short(&self, interval: u64) -> bool {
         u128::from(interval) * u128::from(self.count) < self.sum
     }
@@ -94,7 +94,7 @@ const ARROWS: [(usize, Why, &[usize]); 6] = [
     (HOT, Why::Room, &[REGULAR]),
 ];
 
-/// What is done about a unit that is due.
+/// The next step for a unit that is due.
 pub(super) enum RefreshPlan {
     /// Its pages move.
     Move(RefreshWork),
@@ -122,7 +122,7 @@ impl Disturb {
         assert!(may, "pages of class {before} are not copied to class {after} for {why:?}");
     }
 
-    /// What reads call for in a domain.
+    /// The work that reads call for in a domain.
     pub(super) fn next(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<OwnWork> {
         if let Some(stream) = lowest(self.domain(domain).guards) {
             group.stream = stream;
@@ -231,7 +231,7 @@ impl Disturb {
         (state.work, state.has_tried_pool) = (Some(work), false);
     }
 
-    /// What is done about a unit, by its state.
+    /// The next step for a unit, by its state.
     fn plan(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> RefreshPlan {
         let class = self.class_of(kernel, unit);
         let all = |class| RefreshPlan::Move(RefreshWork::All(unit, class));

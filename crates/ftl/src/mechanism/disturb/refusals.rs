@@ -83,7 +83,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What read-hot pages take of a domain besides user data and free blocks.
+/// The share of read-hot pages in a domain besides user data and free blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     let shares = Shares::of(policies, geometry);
     match shares.wasted(geometry.unit_slots()) {

@@ -1,4 +1,4 @@
-//! What a device state holds of read disturb: the reads of blocks, the states of units, and which of them are withheld. Read
+//! Read disturb in a device state: the reads of blocks, the states of units, and which of them are withheld. Read
 //! counters of pages are not in it.
 
 use std::slice;

@@ -1,4 +1,4 @@
-//! What is known of every unit.
+//! The facts that are known of every unit.
 
 use base::{Domain, Geometry, Slot, Unit};
 
@@ -7,7 +7,7 @@ use crate::kernel::{Kernel, Why};
 use crate::scan::{PageFound, Scanned};
 use crate::victim::UnitState;
 
-/// What is known of a unit.
+/// The facts that are known of a unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnitFacts {
     /// When its first page was programmed since its erase.
@@ -25,26 +25,26 @@ pub(super) struct UnitFacts {
     pub(super) reprograms_before: u32,
     /// Erases since preconditioning.
     pub(super) cycles: u32,
-    /// Whether its pages take as many reads as those of low density.
+    /// True if its pages take as many reads as those of low density.
     pub(super) is_low: bool,
-    /// Whether it counts against the share of shadow or low-density units.
+    /// True if it counts against the share of shadow or low-density units.
     pub(super) is_kept: bool,
-    /// Whether it is withheld from the victim policy.
+    /// True if it is withheld from the victim policy.
     pub(super) is_withheld: bool,
-    /// Whether it was erased for wear leveling last.
+    /// True if it was erased for wear leveling last.
     pub(super) is_leveled: bool,
-    /// Whether it is reprogrammed before it has to be, along with another one.
+    /// True if it is reprogrammed before it has to be, along with another one.
     pub(super) is_early: bool,
-    /// Whether it was found beyond the share of shadow or low-density units, and has to make room.
+    /// True if it was found beyond the share of shadow or low-density units, and has to make room.
     pub(super) is_extra: bool,
-    /// Whether it was found with some wordlines reprogrammed and others not.
+    /// True if it was found with some wordlines reprogrammed and others not.
     pub(super) is_halfway: bool,
 }
 
 /// Bytes of a unit.
 pub(super) const BYTES_OF_UNIT: u64 = size_of::<UnitFacts>() as u64;
 
-/// What is known of all units.
+/// The facts of all units.
 #[derive(Clone)]
 pub(super) struct States(Vec<UnitFacts>);
 

@@ -113,7 +113,7 @@ pub static SEAM: Seam = Seam {
     ],
 };
 
-/// What begins forward GC.
+/// The event that begins forward GC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing.
@@ -122,12 +122,12 @@ pub enum Kind {
     Forwarding {
         /// Only while another channel or die is in foreground GC.
         congestion: bool,
-        /// Whether dies, not channels, are what runs out of pages.
+        /// True if dies run out of pages, not channels.
         by_die: bool,
     },
     /// Foreground GC elsewhere.
     CycleFilling(Pace),
-    /// What the host writes, from so many units above the reserve on.
+    /// The host's writes, from so many units above the reserve on.
     Paced {
         /// So many.
         low: u32,
@@ -153,11 +153,11 @@ pub enum Pace {
 /// The schedule that was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// What begins forward GC.
+    /// The event that begins forward GC.
     pub kind: Kind,
     /// With more spare units in a domain none begins there.
     pub spare_units: u32,
-    /// Whether one that was begun can be suspended.
+    /// True if one that was begun can be suspended.
     pub preempts: bool,
 }
 
@@ -190,7 +190,7 @@ impl Schedule {
         if let Kind::Paced { low } = self.kind { Some(low) } else { None }
     }
 
-    /// Whether there is no forward GC.
+    /// True if there is no forward GC.
     pub fn is_threshold(self) -> bool {
         self.kind == Kind::Threshold
     }

@@ -24,7 +24,7 @@ impl Metadata {
         Metadata { due: vec![0; domains as usize] }
     }
 
-    /// Whether a domain has to program counts before anything else.
+    /// True if a domain has to program counts before anything else.
     #[inline]
     pub(super) fn is_due(&self, domain: Domain) -> bool {
         self.due[domain.index()] != 0

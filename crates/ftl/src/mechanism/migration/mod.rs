@@ -104,7 +104,7 @@ enum Quotas {
     },
 }
 
-/// What a copyback leaves to the pages of a unit, which does not change between two of its erases unless all is forgotten.
+/// The quota that a copyback leaves to the pages of a unit, which does not change between two of its erases unless all is forgotten.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnitErrors {
     unit: Option<Unit>,
@@ -117,10 +117,10 @@ struct UnitErrors {
 pub(crate) struct Migration {
     wear: Arc<Wear>,
     quotas: Quotas,
-    /// Whether the quality of blocks is taken into account.
+    /// True if the quality of blocks is taken into account.
     is_aware: bool,
     selector: Option<Selector>,
-    /// Whether the selector was told how full the buffer is.
+    /// True if the selector was told how full the buffer is.
     is_told: bool,
     /// Counts in flash, if they are kept there.
     metadata: Option<Metadata>,
@@ -128,22 +128,22 @@ pub(crate) struct Migration {
     moved: [u64; 2],
 }
 
-/// Whether quotas are kept by block.
+/// True if quotas are kept by block.
 fn is_by_block(policies: &Policies<'_>) -> bool {
     policies.migration.name == "rcpb" && policies.migration.word("quota") == "block"
 }
 
-/// Whether counts are kept in flash.
+/// True if counts are kept in flash.
 pub fn has_metadata(policies: &Policies<'_>) -> bool {
     policies.migration.name == "fastgc" && policies.migration.flag("metadata")
 }
 
-/// Whether the quality of blocks is taken into account.
+/// True if the quality of blocks is taken into account.
 fn is_aware(policies: &Policies<'_>) -> bool {
     policies.migration.name == "rcpb" && policies.migration.word("aware") == "quality"
 }
 
-/// What looks at the write buffer's fill, if anything does.
+/// The selector that looks at the write buffer's fill, if there is one.
 fn selector(policies: &Policies<'_>) -> Option<Selector> {
     if policies.migration.name != "rcpb" {
         return None;
@@ -188,7 +188,7 @@ impl Migration {
         Some(Migration { wear, quotas, is_aware, selector, is_told: false, metadata, moved: [0; 2] })
     }
 
-    /// Whether it looks at the write buffer.
+    /// True if it looks at the write buffer.
     pub(crate) fn selects(&self) -> bool {
         self.selector.is_some()
     }
@@ -214,7 +214,7 @@ impl Migration {
         }
     }
 
-    /// Whether pages of a victim move by copyback as far as their quota goes: the host waits for the room, or it asks for
+    /// True if pages of a victim move by copyback as far as their quota goes: the host waits for the room, or it asks for
     /// much.
     fn prefers_copyback(&self, job: &Job) -> bool {
         // What is refreshed is to be corrected on its way.
@@ -241,7 +241,7 @@ impl Migration {
         classes.at_most(quota.checked_sub(self.cost(kernel, unit)?)?)
     }
 
-    /// What a copyback from a unit costs: as much as from the worst of its blocks. Nothing if it allows none.
+    /// The cost of a copyback from a unit: as much as from the worst of its blocks. Nothing if it allows none.
     fn cost(&self, kernel: &Kernel, unit: Unit) -> Option<u32> {
         let erases = kernel.erases()[unit.index()];
         let lanes = 0..kernel.geometry().unit_width;
@@ -253,7 +253,7 @@ impl Migration {
         (threshold > 0).then(|| ECC_LIMIT.div_ceil(threshold))
     }
 
-    /// Whether the quota of every page of a group allows a copyback from that unit.
+    /// True if the quota of every page of a group allows a copyback from that unit.
     fn allows(&self, kernel: &Kernel, unit: Unit, group: &Group) -> bool {
         match &self.quotas {
             Quotas::None => true,
@@ -290,7 +290,7 @@ impl Migration {
     }
 }
 
-/// Whether the pages of a group come to lie in the plane that each is in, and one command reads them all.
+/// True if the pages of a group come to lie in the plane that each is in, and one command reads them all.
 fn stays_in_planes(kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> bool {
     let geometry = kernel.geometry();
     if geometry.unit_width == 1 {

@@ -42,7 +42,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What counts and active blocks of quotas take of a domain besides user data and free blocks.
+/// The share of counts and active blocks of quotas in a domain besides user data and free blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     if has_metadata(policies) {
         return " and a page of each block for counts".into();

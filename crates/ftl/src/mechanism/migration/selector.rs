@@ -39,7 +39,7 @@ impl Selector {
         self.fill = (fill.clamp(0.0, 1.0) * FULL as f64) as u64;
     }
 
-    /// Whether the buffer was too full in the mean over the window that ends with the time of the last call.
+    /// True if the buffer was too full in the mean over the window that ends with the time of the last call.
     #[inline]
     pub(super) fn is_too_full(&self) -> bool {
         let whole = self.part * PARTS as u64 - (self.end - self.now);

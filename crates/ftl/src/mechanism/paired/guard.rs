@@ -1,4 +1,4 @@
-//! What has to be safe before a page is programmed, and what a victim leaves behind.
+//! Lower pages are made safe before others are programmed, and victims are kept while these depend on them.
 
 use base::{Domain, Ppn, Unit};
 
@@ -9,7 +9,7 @@ use crate::mechanism::{Combined, Product, VictimEnd};
 use crate::ops::Op;
 
 impl Paired {
-    /// What comes before a page is programmed at a place: each valid lower page of its wordline has to be stored a second
+    /// The operation before a page is programmed at a place: each valid lower page of its wordline has to be stored a second
     /// time.
     pub(super) fn protect(&self, kernel: &Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         let slot = kernel.geometry().unit_and_slot(at).1;

@@ -30,7 +30,7 @@ pub(super) struct Lower {
 }
 
 impl Lower {
-    /// Whether its cover is, in part, in a unit.
+    /// True if its cover is, in part, in a unit.
     fn depends_on(&self, kernel: &Kernel, unit: Unit) -> bool {
         match self.cover {
             Cover::None | Cover::Lost => false,
@@ -95,7 +95,7 @@ impl Lowers {
         }
     }
 
-    /// Whether a page that is worth keeping depends on a unit.
+    /// True if a page that is worth keeping depends on a unit.
     pub(super) fn depend_on(&self, kernel: &Kernel, unit: Unit) -> bool {
         self.open.iter().any(|lower| lower.depends_on(kernel, unit) && kernel.is_valid(lower.at))
     }
@@ -117,7 +117,7 @@ impl Lowers {
         }
     }
 
-    /// What covers a lower page, also of the wordline that the last program completed.
+    /// The cover of a lower page, also of the wordline that the last program completed.
     pub(super) fn cover_of(&self, page: Ppn) -> Cover {
         let known = self.open.iter().chain(&self.done).find(|lower| lower.at == page);
         known.map_or(Cover::None, |lower| lower.cover)
@@ -134,7 +134,7 @@ impl Lowers {
     }
 }
 
-/// Whether a page is in a unit.
+/// True if a page is in a unit.
 #[inline]
 fn lies_in(kernel: &Kernel, page: Ppn, unit: Unit) -> bool {
     kernel.geometry().unit_of(page) == unit

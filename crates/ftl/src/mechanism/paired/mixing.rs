@@ -6,7 +6,7 @@ use crate::mechanism::Under;
 use base::Domain;
 
 impl Paired {
-    /// What goes under the next host page of a stream. Blocks that are emptied under host pages are erased without a collection, so
+    /// The page that goes under the next host page of a stream. Blocks that are emptied under host pages are erased without a collection, so
     /// nobody asked what is due behind it: that comes before a victim is chosen.
     pub(super) fn page_under(
         &mut self,
@@ -34,7 +34,7 @@ impl Paired {
         }
     }
 
-    /// Whether a victim is to be chosen now.
+    /// True if a victim is to be chosen now.
     fn is_to_choose(&mut self, kernel: &Kernel, domain: Domain) -> bool {
         kernel.pairing(domain).is_none() && kernel.job(domain).is_none() && self.update_mixing(kernel, domain)
     }
@@ -49,7 +49,7 @@ impl Paired {
         guard.is_mixing
     }
 
-    /// Whether mixing is on and there is a victim with valid pages. A victim that holds pages of the map is collected
+    /// True if mixing is on and there is a victim with valid pages. A victim that holds pages of the map is collected
     /// by itself: they do not go under pages of the host.
     fn has_victim(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
         if !self.update_mixing(kernel, domain) {

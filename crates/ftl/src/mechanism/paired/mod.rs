@@ -123,7 +123,7 @@ pub static SEAM: Seam = Seam { key: "paired_page", doc: "Protection of paired pa
 /// The axis of host pages that go to a buffer, and of copies.
 const AXIS: usize = 1;
 
-/// Whether the protection of that name keeps track of lower pages, with blocks of its own.
+/// True if the protection of that name keeps track of lower pages, with blocks of its own.
 pub fn keeps_track(name: &str) -> bool {
     Scheme::of(name).keeps_track()
 }
@@ -161,12 +161,12 @@ impl Scheme {
         }
     }
 
-    /// Whether it keeps a block for backups.
+    /// True if it keeps a block for backups.
     fn keeps_backups(self) -> bool {
         matches!(self, Scheme::LsbBackup | Scheme::ParityBackup | Scheme::Mixing)
     }
 
-    /// Whether the FTL follows which lower pages are covered.
+    /// True if the FTL follows which lower pages are covered.
     fn keeps_track(self) -> bool {
         self.keeps_backups() || self == Scheme::SlcBuffer
     }
@@ -179,13 +179,13 @@ struct Watermarks {
     low: u32,
     /// Free units at which it is suspended.
     high: u32,
-    /// Whether victims are kept until nothing depends on them.
+    /// True if victims are kept until nothing depends on them.
     hold: bool,
     /// The threshold of ω.
     tau: Option<f64>,
 }
 
-/// What a protection knows of a domain.
+/// The state of a protection in a domain.
 #[derive(Clone, Debug, Default)]
 struct Guard {
     lowers: Lowers,
@@ -197,11 +197,11 @@ struct Guard {
     none_gains_at: Option<u64>,
     /// Empty units whose erase is held back.
     held: Vec<Unit>,
-    /// Whether a held unit is to be erased before the next host page.
+    /// True if a held unit is to be erased before the next host page.
     erases: bool,
     /// Full buffer units, oldest first.
     buffers: VecDeque<Unit>,
-    /// Whether a collection for want of room began since the last host page.
+    /// True if a collection for want of room began since the last host page.
     was_short: bool,
 }
 
@@ -464,7 +464,7 @@ impl Paired {
         }
     }
 
-    /// What a page of backup brings back, of all that a scan found.
+    /// The page that a page of backup brings back, of all that a scan found.
     pub(crate) fn rescued(&self, kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
         restart::rescued(kernel, scan, at, spare)
     }
@@ -503,7 +503,7 @@ mod tests {
         pages
     }
 
-    /// What comes before the next page.
+    /// The operation before the next page.
     fn before(kernel: &mut Kernel, paired: &mut Paired, group: &mut Group) -> Option<Op> {
         let at = kernel.next_place(FIRST, Stream::FIRST);
         group.clear();

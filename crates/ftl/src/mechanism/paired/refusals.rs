@@ -84,7 +84,7 @@ fn check_mixing(setup: &FtlSetup<'_>, scheme: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What merged buffers take of a domain besides user data and free blocks, where their pages go to several active blocks.
+/// The share of merged buffers in a domain besides user data and free blocks, where their pages go to several active blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     match SpacePlan::new(policies, geometry).for_held() {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! What a protection finds after a power cut.
+//! A protection takes over what a scan found after a power cut.
 
 use base::{Domain, Lpn, Ppn, Slot, Unit};
 

@@ -1,4 +1,4 @@
-//! What a device state holds of a protection: the units that it keeps, and what covers the lower pages of wordlines that are not
+//! A protection in a device state: the units that it keeps, and what covers the lower pages of wordlines that are not
 //! complete.
 //!
 //! A state is saved between operations, so that no program is under way: what covered the wordline that was completed last is

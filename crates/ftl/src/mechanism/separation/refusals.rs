@@ -1,4 +1,4 @@
-//! What regions need.
+//! The needs of regions.
 
 use crate::refusals::{FtlSetup, Refusal};
 

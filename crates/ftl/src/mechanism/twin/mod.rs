@@ -21,9 +21,9 @@ const PAD_MIN_INVALID_ROWS: u32 = 4;
 /// The parameters of the reclaim unit.
 #[derive(Clone)]
 pub(crate) struct Twin {
-    /// Whether a collection ends with dummy pages up to the next page offset.
+    /// True if a collection ends with dummy pages up to the next page offset.
     pad: bool,
-    /// Whether pages that are the only valid one of their offset move together.
+    /// True if pages that are the only valid one of their offset move together.
     gathers: bool,
     /// How near its threshold, as a fraction of it, another die of the chip is collected along.
     neighbours: f64,
@@ -96,7 +96,7 @@ impl Restart for Twin {}
 impl Reported for Twin {}
 
 impl Twin {
-    /// Whether the free pages of a domain exceed its threshold by little.
+    /// True if the free pages of a domain exceed its threshold by little.
     fn is_near(&self, kernel: &Kernel, domain: Domain) -> bool {
         let slots = kernel.geometry().unit_slots();
         let threshold = f64::from(kernel.budget().reserve * slots);
