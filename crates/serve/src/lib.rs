@@ -4,6 +4,21 @@
 //! trait, and plain memory is another, which tests compare it with.
 
 pub mod blocks;
+mod connection;
+mod counters;
+mod cut;
+#[cfg(test)]
+mod fuzz;
+mod listener;
+mod log_writes;
 pub mod memory;
+mod protocol;
+mod server;
+mod wire;
 
 pub use blocks::{BlockSizes, Blocks, Error, Figures};
+pub use counters::Counts;
+pub use cut::{Cut, CutAt};
+pub use listener::{Address, ListenError, Listener};
+pub use log_writes::LogWrites;
+pub use server::{End, Limits, Server};

@@ -1,0 +1,386 @@
+//! One client from its greeting to its end: negotiation, then requests, one after another.
+//!
+//! Requests of a connection are carried out in the order in which they came, by the thread of that connection; several
+//! connections run side by side. Nothing that a client sends makes this panic, or take more memory than the longest
+//! request needs.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::blocks::{self, Blocks, Error};
+use crate::counters::Counters;
+use crate::protocol::{
+    CLIENT_FLAGS, GREETING, NO_ZEROES, OPTION_DATA_MAX, OptionHead, Request, Wanted, ability, chunk, chunk_head, code,
+    command, flag, info, option, option_reply, reply, simple_reply,
+};
+use crate::wire::{Wire, is_timeout};
+
+/// Options that a client may send before it chooses an export.
+const OPTIONS_MAX: usize = 256;
+/// Data of a write that is too long are skipped up to this length; beyond it, the client is sent away.
+const SKIPPED_MAX: u32 = 64 << 20;
+/// Memory for data that a connection keeps between requests.
+const KEPT: usize = 1 << 20;
+
+/// Everything that the connections of one server share.
+pub(crate) struct Shared<'a> {
+    pub blocks: &'a dyn Blocks,
+    pub counters: &'a Counters,
+    /// True when the server stops: requests that have not begun get `ESHUTDOWN`.
+    pub stopping: &'a AtomicBool,
+}
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub(crate) enum Gone {
+    /// The client said so, or closed between two messages.
+    Left,
+    /// It broke off, or sent what is no NBD: a text for the log.
+    Problem(String),
+    /// The device has no power.
+    PowerCut,
+}
+
+impl From<io::Error> for Gone {
+    fn from(error: io::Error) -> Self {
+        Self::Problem(match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it left in the middle of a message".into(),
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => "it left before it had its replies".into(),
+            _ if is_timeout(&error) => "it stopped in the middle of a message".into(),
+            _ => format!("its connection failed: {error}"),
+        })
+    }
+}
+
+/// Serves one client to its end.
+pub(crate) fn serve<S: Read + Write>(stream: S, shared: &Shared<'_>) -> Gone {
+    let mut connection = Connection { wire: Wire::new(stream), shared, structured: false, data: Vec::new() };
+    let gone = connection.negotiate().and_then(|()| connection.answer());
+    match gone {
+        Ok(never) => match never {},
+        Err(gone) => {
+            if !matches!(gone, Gone::PowerCut) {
+                // Replies that it has not had yet are on their way; whether they arrive is its affair.
+                let _ = connection.wire.flush();
+            }
+            gone
+        }
+    }
+}
+
+enum Never {}
+
+struct Connection<'a, S> {
+    wire: Wire<S>,
+    shared: &'a Shared<'a>,
+    structured: bool,
+    data: Vec<u8>,
+}
+
+impl<S: Read + Write> Connection<'_, S> {
+    /// Returns when the client has chosen the export.
+    fn negotiate(&mut self) -> Result<(), Gone> {
+        self.send(&GREETING);
+        let flags = u32::from_be_bytes(self.wire.read_array()?);
+        if flags & !CLIENT_FLAGS != 0 {
+            return Err(Gone::Problem(format!("it wants a protocol that is not known here (client flags {flags:#x})")));
+        }
+        for _ in 0..OPTIONS_MAX {
+            let head = OptionHead::parse(&self.wire.read_array()?)
+                .map_err(|magic| Gone::Problem(format!("it does not speak NBD: {magic:#018x} is no option")))?;
+            if self.choose(head, flags)? {
+                return Ok(());
+            }
+        }
+        Err(Gone::Problem(format!("it sent {OPTIONS_MAX} options and chose no export")))
+    }
+
+    /// Answers one option; true if requests follow.
+    fn choose(&mut self, OptionHead { option, length }: OptionHead, flags: u32) -> Result<bool, Gone> {
+        if length > OPTION_DATA_MAX {
+            self.send(&option_reply(option, reply::ERR_TOO_BIG, b"no option has that much data"));
+            return Err(Gone::Problem(format!(
+                "its option {option} has {length} bytes of data; {OPTION_DATA_MAX} is the most"
+            )));
+        }
+        let mut data = vec![0; length as usize];
+        self.wire.read_exact(&mut data)?;
+        match option {
+            option::EXPORT_NAME if data.is_empty() => {
+                let (size, abilities) = (self.shared.blocks.size(), self.abilities());
+                self.send(&size.to_be_bytes());
+                self.send(&abilities.to_be_bytes());
+                self.send(if flags & NO_ZEROES == 0 { &[0; 124] } else { &[] });
+                return Ok(true);
+            }
+            // This option has no reply for an error.
+            option::EXPORT_NAME => return Err(Gone::Problem(unknown(&data))),
+            option::ABORT => {
+                self.send(&option_reply(option, reply::ACK, &[]));
+                return Err(Gone::Left);
+            }
+            option::LIST if data.is_empty() => {
+                self.send(&option_reply(option, reply::SERVER, &0_u32.to_be_bytes()));
+                self.send(&option_reply(option, reply::ACK, &[]));
+            }
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.structured = true;
+                self.send(&option_reply(option, reply::ACK, &[]));
+            }
+            option::LIST | option::STRUCTURED_REPLY => {
+                self.send(&option_reply(option, reply::ERR_INVALID, b"this option has no data"));
+            }
+            option::INFO | option::GO => {
+                let Some(wanted) = Wanted::parse(&data) else {
+                    let text = b"the lengths in this option do not add up to its own";
+                    self.send(&option_reply(option, reply::ERR_INVALID, text));
+                    return Ok(false);
+                };
+                if !wanted.name.is_empty() {
+                    self.send(&option_reply(option, reply::ERR_UNKNOWN, unknown(wanted.name).as_bytes()));
+                    return Ok(false);
+                }
+                self.inform(option, &wanted.infos);
+                return Ok(option == option::GO);
+            }
+            _ => self.send(&option_reply(option, reply::ERR_UNSUP, b"this option is not known here")),
+        }
+        Ok(false)
+    }
+
+    /// Sends what is known of the export, and what was asked.
+    fn inform(&mut self, option: u32, infos: &[u16]) {
+        let sizes = self.shared.blocks.block_sizes();
+        let export = [
+            &info::EXPORT.to_be_bytes()[..],
+            &self.shared.blocks.size().to_be_bytes(),
+            &self.abilities().to_be_bytes(),
+        ];
+        self.send(&option_reply(option, reply::INFO, &export.concat()));
+        if infos.contains(&info::NAME) {
+            self.send(&option_reply(option, reply::INFO, &info::NAME.to_be_bytes()));
+        }
+        if infos.contains(&info::DESCRIPTION) {
+            let description = [&info::DESCRIPTION.to_be_bytes()[..], b"a simulated SSD"].concat();
+            self.send(&option_reply(option, reply::INFO, &description));
+        }
+        if infos.contains(&info::BLOCK_SIZE) {
+            let mut data = info::BLOCK_SIZE.to_be_bytes().to_vec();
+            for size in [sizes.minimum, sizes.preferred, sizes.maximum] {
+                data.extend(size.to_be_bytes());
+            }
+            self.send(&option_reply(option, reply::INFO, &data));
+        }
+        self.send(&option_reply(option, reply::ACK, &[]));
+    }
+
+    fn abilities(&self) -> u16 {
+        let always = ability::HAS_FLAGS | ability::FLUSH | ability::FUA | ability::MULTI_CONN;
+        let written =
+            if self.shared.blocks.read_only() { ability::READ_ONLY } else { ability::TRIM | ability::WRITE_ZEROES };
+        always | written | if self.structured { ability::DF } else { 0 }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.wire.output().extend_from_slice(bytes);
+    }
+
+    /// Answers requests until the client is gone.
+    fn answer(&mut self) -> Result<Never, Gone> {
+        while self.wire.wait()? {
+            let request = Request::parse(&self.wire.read_array()?)
+                .map_err(|magic| Gone::Problem(format!("it lost its way: {magic:#010x} is no request")))?;
+            if request.command == command::DISC {
+                break;
+            }
+            if request.command == command::FLUSH {
+                // It takes the longest, and nobody's reply should wait for it.
+                self.wire.flush()?;
+            }
+            let taken = self.take(&request)?;
+            let done = taken.and_then(|()| self.carry_out(&request));
+            self.reply(&request, done)?;
+            self.data.truncate(KEPT);
+            self.data.shrink_to(KEPT);
+            self.wire.relieve()?;
+        }
+        Err(Gone::Left)
+    }
+
+    /// Reads the data of a write, and refuses what is no good request.
+    fn take(&mut self, request: &Request) -> Result<Result<(), Refusal>, Gone> {
+        let Request { command, length, .. } = *request;
+        let refusal = self.refusal(request);
+        if command == command::WRITE {
+            if length > SKIPPED_MAX {
+                let most = self.shared.blocks.block_sizes().maximum;
+                return Err(Gone::Problem(format!("it wants to write {length} bytes at once; {most} is the most")));
+            }
+            if refusal.is_some() {
+                self.wire.skip(length as usize)?;
+            } else {
+                self.data.resize(length as usize, 0);
+                self.wire.read_exact(&mut self.data)?;
+            }
+        }
+        Ok(refusal.map_or(Ok(()), Err))
+    }
+
+    /// Why a request is refused before the device sees it.
+    fn refusal(&self, request: &Request) -> Option<Refusal> {
+        let Request { flags, command, offset, length, .. } = *request;
+        let blocks = self.shared.blocks;
+        let Some(name) = name(command) else {
+            return Some(Refusal::new(code::EINVAL, format!("command {command} is not known here")));
+        };
+        let mut allowed = flag::FUA;
+        if command == command::WRITE_ZEROES {
+            allowed |= flag::NO_HOLE;
+        }
+        if command == command::READ && self.structured {
+            allowed |= flag::DF;
+        }
+        if flags & !allowed != 0 {
+            let unknown = flags & !allowed;
+            return Some(Refusal::new(code::EINVAL, format!("a {name} has no flags {unknown:#x}")));
+        }
+        if self.shared.stopping.load(Ordering::Relaxed) {
+            return Some(Refusal::new(code::ESHUTDOWN, "the server stops".into()));
+        }
+        if command == command::FLUSH {
+            let text = || "a flush has no offset and no length".into();
+            return (offset != 0 || length != 0).then(|| Refusal::new(code::EINVAL, text()));
+        }
+        if command != command::READ && blocks.read_only() {
+            return Some(Error::ReadOnly.into());
+        }
+        let most = blocks.block_sizes().maximum;
+        if matches!(command, command::READ | command::WRITE) && length > most {
+            let code = if flags & flag::DF == 0 { code::EINVAL } else { code::EOVERFLOW };
+            return Some(Refusal::new(code, format!("a {name} of {length} bytes is too long; {most} is the most")));
+        }
+        let problem = blocks::check(blocks, name, offset, u64::from(length)).err()?;
+        // The protocol wants it so: room is what a write over the end lacks.
+        let over = offset.checked_add(u64::from(length)).is_none_or(|end| end > blocks.size());
+        let no_room = over && matches!(command, command::WRITE | command::WRITE_ZEROES);
+        Some(Refusal::new(if no_room { code::ENOSPC } else { code::EINVAL }, problem.to_string()))
+    }
+
+    fn carry_out(&mut self, request: &Request) -> Result<(), Refusal> {
+        let Request { flags, command, offset, length, cookie } = *request;
+        let (blocks, counters) = (self.shared.blocks, self.shared.counters);
+        let fua = flags & flag::FUA != 0;
+        let length = u64::from(length);
+        match command {
+            command::READ => return self.read(cookie, offset, length as usize),
+            command::WRITE => {
+                blocks.write(offset, &self.data, fua)?;
+                counters.write(length);
+            }
+            command::FLUSH => {
+                blocks.flush()?;
+                counters.flush();
+            }
+            command::TRIM => {
+                blocks.trim(offset, length)?;
+                if fua {
+                    blocks.flush()?;
+                }
+                counters.trim(length);
+            }
+            _ => {
+                blocks.zero(offset, length, flags & flag::NO_HOLE == 0, fua)?;
+                counters.zero(length);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads behind the head of the reply; takes both away again if that fails.
+    fn read(&mut self, cookie: u64, offset: u64, length: usize) -> Result<(), Refusal> {
+        let (structured, output) = (self.structured, self.wire.output());
+        let before = output.len();
+        if structured {
+            output.extend(chunk_head(chunk::OFFSET_DATA, cookie, 8 + length as u32));
+            output.extend(offset.to_be_bytes());
+        } else {
+            output.extend(simple_reply(0, cookie));
+        }
+        let head = output.len();
+        output.resize(head + length, 0);
+        let read = self.shared.blocks.read(offset, &mut output[head..]);
+        if read.is_err() {
+            output.truncate(before);
+        } else {
+            self.shared.counters.read(length as u64);
+        }
+        Ok(read?)
+    }
+
+    fn reply(&mut self, request: &Request, done: Result<(), Refusal>) -> Result<(), Gone> {
+        let cookie = request.cookie;
+        match done {
+            Ok(()) if request.command == command::READ => {}
+            Ok(()) if self.structured => self.send(&chunk_head(chunk::NONE, cookie, 0)),
+            Ok(()) => self.send(&simple_reply(0, cookie)),
+            Err(Refusal { code: None, .. }) => return Err(Gone::PowerCut),
+            Err(Refusal { code: Some(code), text }) => {
+                self.shared.counters.error();
+                if self.structured {
+                    self.send(&chunk_head(chunk::ERROR, cookie, 6 + text.len() as u32));
+                    self.send(&code.to_be_bytes());
+                    self.send(&(text.len() as u16).to_be_bytes());
+                    self.send(text.as_bytes());
+                } else {
+                    self.send(&simple_reply(code, cookie));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A request that failed: its code, or none if no reply may be sent, and a text for clients that take one.
+struct Refusal {
+    code: Option<u32>,
+    text: String,
+}
+
+impl Refusal {
+    /// Texts in replies may have at most this many bytes.
+    const TEXT_MAX: usize = 4096;
+
+    fn new(code: u32, mut text: String) -> Self {
+        text.truncate(text.floor_char_boundary(Self::TEXT_MAX));
+        Self { code: Some(code), text }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let code = match error {
+            Error::Io(_) => code::EIO,
+            Error::ReadOnly => code::EPERM,
+            Error::NoSpace => code::ENOSPC,
+            Error::Invalid(_) => code::EINVAL,
+            Error::PowerCut => return Self { code: None, text: String::new() },
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+fn name(command: u16) -> Option<&'static str> {
+    Some(match command {
+        command::READ => "read",
+        command::WRITE => "write",
+        command::FLUSH => "flush",
+        command::TRIM => "trim",
+        command::WRITE_ZEROES => "write of zeros",
+        _ => return None,
+    })
+}
+
+fn unknown(name: &[u8]) -> String {
+    let name: String = String::from_utf8_lossy(name).chars().take(64).flat_map(char::escape_debug).collect();
+    format!("there is no export `{name}`; the only one has the empty name")
+}

@@ -1,0 +1,245 @@
+//! The server: it accepts clients, gives each a thread, and ends them in good order.
+//!
+//! Memory is bounded: a connection takes half a megabyte, and while it carries out a request the length of that; there
+//! are at most [`Limits::connections`]. A client that fails, or is no client at all, ends its own connection and no
+//! other. A panic of the device ends the server: what is broken should not go on acknowledging writes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Shutdown;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::blocks::{Blocks, Error, Figures};
+use crate::connection::{self, Gone, Shared};
+use crate::counters::{Counters, Counts};
+use crate::listener::{Listener, Stream};
+
+/// Bounds that clients are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time; more are closed at once.
+    pub connections: usize,
+    /// How long a client may stop in the middle of a message, or leave its replies lying. Between requests it may take
+    /// its time.
+    pub stall: Duration,
+    /// How long clients have for their last replies when the server stops.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 16, stall: Duration::from_secs(30), grace: Duration::from_secs(2) }
+    }
+}
+
+/// Why a server ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The device has lost its power. Nothing was flushed or closed.
+    PowerCut,
+    /// The device broke: the text of its panic. Nothing was flushed or closed.
+    Broken(String),
+}
+
+/// Lines for the user that are kept until they are taken; older ones give way.
+const LINES_MAX: usize = 100;
+
+/// An NBD server with its threads. [`Server::stop`] ends it in good order; if it is dropped without that, all
+/// connections break off and nothing is flushed, as in a loss of power.
+pub struct Server {
+    inner: Arc<Inner>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+struct Inner {
+    blocks: Arc<dyn Blocks>,
+    listener: Listener,
+    limits: Limits,
+    counters: Counters,
+    stopping: AtomicBool,
+    state: Mutex<State>,
+    /// Told when a connection ends, and when the server ends.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    open: BTreeMap<u64, Stream>,
+    end: Option<End>,
+    lines: VecDeque<String>,
+    forgotten: u64,
+}
+
+impl Server {
+    /// Starts to serve `blocks` to those who connect to `listener`.
+    pub fn start(blocks: Arc<dyn Blocks>, listener: Listener, limits: Limits) -> Self {
+        let (counters, state, changed) = (Counters::default(), Mutex::default(), Condvar::new());
+        let stopping = AtomicBool::new(false);
+        let inner = Arc::new(Inner { blocks, listener, limits, counters, stopping, state, changed });
+        let acceptor = thread::spawn({
+            let inner = Arc::clone(&inner);
+            move || inner.accept()
+        });
+        Self { inner, acceptor: Some(acceptor) }
+    }
+
+    /// The address as clients take it.
+    pub fn uri(&self) -> String {
+        self.inner.listener.uri()
+    }
+
+    /// Waits until the server ends by itself, at most `timeout`; `None` if it goes on.
+    pub fn wait(&self, timeout: Duration) -> Option<End> {
+        let state = self.inner.state();
+        let waited = self.inner.changed.wait_timeout_while(state, timeout, |state| state.end.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.end.clone()
+    }
+
+    /// What clients did so far.
+    pub fn counts(&self) -> Counts {
+        self.inner.counters.counts()
+    }
+
+    /// Connections that are open now.
+    pub fn connected(&self) -> usize {
+        self.inner.state().open.len()
+    }
+
+    /// Figures of the device.
+    pub fn figures(&self) -> Figures {
+        self.inner.blocks.figures()
+    }
+
+    /// Lines for the user since the last call: clients that broke off, sent nonsense, or were too many.
+    pub fn lines(&self) -> Vec<String> {
+        let mut state = self.inner.state();
+        let forgotten = std::mem::take(&mut state.forgotten);
+        let more = (forgotten > 0).then(|| format!("{forgotten} earlier lines on clients are not shown"));
+        more.into_iter().chain(state.lines.drain(..)).collect()
+    }
+
+    /// Ends in good order: takes no more clients, lets requests that have begun finish, and closes the device. If the
+    /// power is gone or the device is broken, it only ends.
+    ///
+    /// # Errors
+    /// Those of [`Blocks::close`].
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.inner.stopping.store(true, Ordering::Relaxed);
+        self.inner.listener.close();
+        // No connection is added any more once the acceptor has ended.
+        self.join();
+        let mut state = self.inner.state();
+        state.open.values().for_each(|stream| stream.shutdown(Shutdown::Read));
+        let until = Instant::now() + self.inner.limits.grace;
+        while !state.open.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                state.open.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+                state = self.inner.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                let waited = self.inner.changed.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        let ended = state.end.is_some();
+        drop(state);
+        if ended { Ok(()) } else { self.inner.blocks.close() }
+    }
+
+    fn join(&mut self) {
+        if let Some(acceptor) = self.acceptor.take() {
+            acceptor.join().expect("the thread that accepts does not panic");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.inner.stopping.store(true, Ordering::Relaxed);
+        self.inner.listener.close();
+        self.join();
+        self.inner.state().open.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, line: String) {
+        let mut state = self.state();
+        if state.lines.len() == LINES_MAX {
+            state.lines.pop_front();
+            state.forgotten += 1;
+        }
+        state.lines.push_back(line);
+    }
+
+    fn accept(self: Arc<Self>) {
+        loop {
+            let accepted = self.listener.accept();
+            if self.stopping.load(Ordering::Relaxed) || self.state().end.is_some() {
+                return;
+            }
+            let admitted = accepted.and_then(|stream| self.admit(stream));
+            if let Err(error) = admitted {
+                self.say(format!("a client could not be accepted: {error}"));
+                // Such errors tend to stay a while, as when no file descriptors are left.
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+
+    /// Gives a client its thread, unless there are too many.
+    fn admit(self: &Arc<Self>, stream: Stream) -> std::io::Result<()> {
+        let number = self.counters.connection();
+        if self.state().open.len() >= self.limits.connections {
+            self.say(format!("client {number} was sent away: {} are connected", self.limits.connections));
+            return Ok(());
+        }
+        stream.set_timeouts(self.limits.stall)?;
+        self.state().open.insert(number, stream.again()?);
+        let inner = Arc::clone(self);
+        let started = thread::Builder::new().name(format!("client {number}")).spawn(move || {
+            inner.serve(number, stream);
+        });
+        if started.is_err() {
+            self.state().open.remove(&number);
+        }
+        started.map(drop)
+    }
+
+    fn serve(&self, number: u64, stream: Stream) {
+        let shared = Shared { blocks: &*self.blocks, counters: &self.counters, stopping: &self.stopping };
+        let served = catch_unwind(AssertUnwindSafe(|| connection::serve(stream, &shared)));
+        match served {
+            Ok(Gone::Left) => {}
+            Ok(Gone::Problem(_)) if self.stopping.load(Ordering::Relaxed) => {}
+            Ok(Gone::Problem(problem)) => self.say(format!("client {number} is gone: {problem}")),
+            Ok(Gone::PowerCut) => self.end(End::PowerCut),
+            Err(panic) => self.end(End::Broken(text(&*panic))),
+        }
+        if let Some(stream) = self.state().open.remove(&number) {
+            stream.shutdown(Shutdown::Both);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Breaks everything off: nobody gets a reply any more.
+    fn end(&self, end: End) {
+        let mut state = self.state();
+        state.end.get_or_insert(end);
+        state.open.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+        self.listener.close();
+        self.changed.notify_all();
+    }
+}
+
+fn text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text").to_string()
+}
