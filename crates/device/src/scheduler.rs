@@ -62,17 +62,17 @@ impl Patience {
     }
 
     /// A read and work of age `other` wait for a die. Returns whether that work has waited for too long.
-    pub(crate) fn is_over(&mut self, die: Die, other: u64, now: Instant) -> bool {
+    pub(crate) fn is_over(&self, die: Die, other: u64, now: Instant) -> bool {
+        self.passed[die.index()].is_some_and(|(age, since)| age == other && now.0 - since.0 >= self.max_wait.0)
+    }
+
+    /// A die serves a read before work of age `other`.
+    pub(crate) fn passed_over(&mut self, die: Die, other: u64, now: Instant) {
+        let passed = &mut self.passed[die.index()];
         if other == NOT_URGENT {
-            self.passed[die.index()] = None;
-            return false;
-        }
-        match self.passed[die.index()] {
-            Some((age, since)) if age == other => now.0 - since.0 >= self.max_wait.0,
-            _ => {
-                self.passed[die.index()] = Some((other, now));
-                false
-            }
+            *passed = None;
+        } else if passed.is_none_or(|(age, _)| age != other) {
+            *passed = Some((other, now));
         }
     }
 
@@ -159,7 +159,14 @@ mod tests {
     fn patience_is_with_one_write_at_a_time() {
         let mut patience = Patience::new(Duration(100), 2);
         let (here, there) = (Die::new(0), Die::new(1));
-        let mut is_over = |die, age, now| patience.is_over(die, age, Instant(now));
+        let mut is_over = |die, age, now| {
+            let is_over = patience.is_over(die, age, Instant(now));
+            assert_eq!(is_over, patience.is_over(die, age, Instant(now)), "asking changes nothing");
+            if !is_over {
+                patience.passed_over(die, age, Instant(now));
+            }
+            is_over
+        };
         assert!(!is_over(here, 7, 1_000) && !is_over(here, 7, 1_099) && is_over(here, 7, 1_100));
         assert!(!is_over(there, 7, 1_100), "dies have a clock each");
         assert!(is_over(here, 7, 1_150), "until it is served");

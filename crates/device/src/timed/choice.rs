@@ -130,7 +130,7 @@ pub(super) enum Next {
 /// collections, and those that nobody waits for, are served in the order in which they began: any fixed
 /// preference would let one plane of the die take all writes of a dynamic allocation, fill up with valid
 /// pages and collect for ever.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     /// Collections wait until the pages that the die's other collections have read are correct.
     awaits_correction: bool,

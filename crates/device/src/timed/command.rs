@@ -6,7 +6,7 @@ use nand::Cached;
 use super::queues::TransactionId;
 
 /// Planes that a multi-plane command covers at most; the configuration allows no more per die.
-const MAX_PLANES: usize = 16;
+pub(super) const MAX_PLANES: usize = 16;
 
 /// For whom a page of a command is.
 #[derive(Clone, Copy, Debug)]

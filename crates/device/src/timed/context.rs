@@ -1,6 +1,6 @@
 //! What every part of the executor works on.
 
-use base::{Die, Instant, Lpn, Ppn, Queue, RequestKind};
+use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind};
 use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
@@ -110,6 +110,14 @@ impl<P: Plan> Context<'_, P> {
 
     fn lacks_entry(&self, lpn: Lpn) -> bool {
         !self.device.is_known(lpn)
+    }
+
+    /// The queue of the writes that a domain may take: its own, or one that it shares.
+    #[inline(always)]
+    pub(super) fn queue_of(&self, domain: Domain) -> Queue {
+        let ftl = &self.device.ftl;
+        let shared = ftl.allocation().dynamic();
+        shared.map_or(Queue::of_domain(domain), |shared| shared.queue_of_die(ftl.geometry().die_of_domain(domain)))
     }
 
     /// Lets the series know the time.

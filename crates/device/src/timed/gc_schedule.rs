@@ -239,12 +239,7 @@ fn has_pages(context: &Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
 
 /// Whether a page that may leave waits for a domain.
 fn is_waited_for(context: &Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-    let (allocation, geometry) = (context.device.ftl.allocation(), context.device.ftl.geometry());
-    let queue = match allocation.dynamic() {
-        Some(dynamic) => dynamic.queue_of_die(geometry.die_of_domain(domain)),
-        None => Queue::of_domain(domain),
-    };
-    host.has_writes(&context.queues, queue)
+    host.has_writes(&context.queues, context.queue_of(domain))
 }
 
 /// Whether a domain is collected ahead of need.

@@ -494,7 +494,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// A die has nothing to do.
     #[inline]
     fn fill_idle_time(&mut self, die: Die) {
-        match self.commands.fill_idle_time(&mut self.context, &self.host, die) {
+        match self.commands.schedule.fill_idle_time(&mut self.context, &self.host, die) {
             Idle::Rests => {}
             Idle::Times(_) if self.passage.times_idle(die) => {}
             Idle::Times(idle) => self.passage.time_idle(self.context.now, die, idle),
@@ -551,7 +551,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             ArrayDone::WasIdle => {
-                if self.commands.begin_forward(&mut self.context, &self.host, die) {
+                if self.commands.schedule.begin_on(&mut self.context, &self.host, die) {
                     self.context.queues.wake(die);
                 }
             }

@@ -1,22 +1,21 @@
-//! Commands: what goes into one, and what changes with it in the FTL and in the array. What may go into one is in `ready`,
-//! and the commands themselves are built in `reads`, `programs` and `steps`.
+//! Commands: what goes into one, and what changes with it in the FTL and in the array. What is due before a die chooses is in
+//! `settle`, what it then could do in `views`, and the commands themselves are built in `reads`, `programs` and `steps`.
 
 mod programs;
 pub(super) mod reads;
-mod ready;
+pub(super) mod settle;
 mod steps;
-
-pub(super) use steps::fill_wordline;
+mod views;
 
 use base::{Die, Domain, Ppn, Queue, Selection};
 use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
 
 use super::choice::Found;
-use super::collections::{Collections, InHand};
+use super::collections::Collections;
 use super::command::{Carried, Command, Item};
 use super::context::Context;
-use super::gc_schedule::{GcSchedule, Idle};
+use super::gc_schedule::GcSchedule;
 use super::host::Host;
 use super::plan::Plan;
 use super::queues::TransactionId;
@@ -48,8 +47,6 @@ pub(super) struct Commands {
     gc_holds_reads: bool,
     /// How long reads may go before other work, where that is bounded.
     patience: Option<Box<Patience>>,
-    /// Whether each die is one domain, with a queue of its own.
-    has_one_domain: bool,
 }
 
 impl Commands {
@@ -64,14 +61,7 @@ impl Commands {
             collections: Collections::new(ftl, has_payload),
             gc_holds_reads: scheduler::gc_holds_reads(scheduler),
             patience: scheduler::max_wait(scheduler).map(patience),
-            has_one_domain: ftl.geometry().domains_per_die() == 1 && ftl.allocation().dynamic().is_none(),
         }
-    }
-
-    /// The page that a domain's collection has in hand, where pages store nothing and are correct when they leave their die.
-    #[inline(always)]
-    pub(super) fn in_hand(&mut self, domain: Domain) -> InHand<'_> {
-        self.collections.in_hand(domain)
     }
 
     /// Collections of a die share commands.
@@ -132,17 +122,6 @@ impl Commands {
         }
     }
 
-    /// A die has nothing to do.
-    #[inline]
-    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Idle {
-        if self.schedule.is_threshold() { Idle::Rests } else { self.schedule.fill_idle_time(context, host, die) }
-    }
-
-    /// A die was idle for as long as the schedule asked for. Returns whether a collection begins.
-    pub(super) fn begin_forward(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
-        self.schedule.begin_on(context, host, die)
-    }
-
     /// A page that a domain's collection read is in the controller, corrected.
     #[inline]
     pub(super) fn page_arrived(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
@@ -165,7 +144,7 @@ impl Commands {
 
 /// Programs a page that was placed, made of `data`; its last version that is older lies at `old`.
 #[inline(always)]
-fn program_placed(
+pub(super) fn program_placed(
     context: &mut Context<'_, impl Plan>,
     placed: Placed,
     data: impl FnOnce(&Device) -> Content,

@@ -109,7 +109,8 @@ impl Commands {
         command.begin(OpKind::Program, Cause::Host);
         let old = context.older_version(lpn);
         let placed = context.device.ftl.write(first, lpn);
-        let mut last_age = self.add_shared(context, host, command, queue, found, first, (placed, old));
+        context.queues.remove_write(queue, found.0, found.1);
+        let mut last_age = self.add_write(context, host, command, first, found.1, (placed, old));
         let burst = context.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
@@ -124,7 +125,8 @@ impl Commands {
             let old = context.older_version(lpn);
             let Some(placed) = write_on_new_plane(context.device, command, die, domain, lpn) else { break };
             dynamic.rotate(&mut context.device.ftl, die, domain);
-            last_age = self.add_shared(context, host, command, queue, found, domain, (placed, old));
+            context.queues.remove_write(queue, found.0, found.1);
+            last_age = self.add_write(context, host, command, domain, found.1, (placed, old));
         }
         true
     }
@@ -149,22 +151,7 @@ impl Commands {
         self.add_write(context, host, command, domain, write, placed)
     }
 
-    /// Takes what [`Commands::ready_shared_write`] found in a queue, and was placed, and programs it. Returns its age.
-    #[allow(clippy::too_many_arguments)] // As above.
-    fn add_shared(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &mut Host,
-        command: &mut Command,
-        queue: Queue,
-        (previous, write): Found,
-        domain: Domain,
-        placed: (Placed, Option<Ppn>),
-    ) -> u64 {
-        context.queues.remove_write(queue, previous, write);
-        self.add_write(context, host, command, domain, write, placed)
-    }
-
+    /// Programs a write that was taken out of its queue. Returns its age.
     #[inline]
     fn add_write(
         &mut self,

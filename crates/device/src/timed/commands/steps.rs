@@ -303,24 +303,6 @@ fn add_dummy(
     placed.is_some()
 }
 
-/// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
-/// what is not written of a page that is.
-pub(in crate::timed) fn fill_wordline(context: &mut Context<'_, impl Plan>, command: &mut Command, page: Ppn) {
-    let geometry = *context.device.ftl.geometry();
-    let unit = geometry.unit_of(page);
-    let domain = geometry.domain_of_unit(unit);
-    command.begin(OpKind::Program, Cause::Rmw);
-    loop {
-        let placed = context.device.fill(domain, unit);
-        add_program(context, command, domain, placed, Content::EMPTY, None);
-        let flash = &context.device.flash;
-        let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
-        if flash.is_last_of_wordline(placed.at) && (is_last_lane || flash.block_of(placed.at) == flash.block_of(page)) {
-            return;
-        }
-    }
-}
-
 /// Places a page, if its place suits. A unit is open for it then, whether it does or not.
 #[inline(always)]
 fn place(device: &mut Device, domain: Domain, step: Step, pages: &[Ppn], suits: Suits) -> Option<Placed> {

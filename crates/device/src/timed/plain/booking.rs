@@ -74,7 +74,7 @@ impl Booking {
     fn hand_over(&self, commands: &mut Commands, command: &mut Command) {
         command.begin(OpKind::Read, Cause::Gc);
         command.add(self.page, Carried::Domain(self.domain));
-        commands.in_hand(self.domain).take(self.page);
+        commands.collections.in_hand(self.domain).take(self.page);
     }
 }
 
@@ -176,7 +176,7 @@ fn give_up<P: Plan>(timed: &mut Timed<'_, '_, P>, die: Die) {
         }
         return;
     }
-    commands.in_hand(domain).end();
+    commands.collections.in_hand(domain).end();
     command.begin(OpKind::Program, Cause::Gc);
     command.add(page, Carried::Domain(domain));
     if passage.go_on_programming(*now, die, reads) {

@@ -51,7 +51,7 @@ impl Commands {
         command: &mut Command,
         domain: Domain,
     ) -> Option<OpKind> {
-        let in_hand = self.in_hand(domain);
+        let in_hand = self.collections.in_hand(domain);
         match in_hand.page() {
             Some((from, true)) => {
                 command.begin(OpKind::Program, Cause::Gc);
@@ -150,7 +150,7 @@ impl Commands {
             }
             let Device { ftl, flash, .. } = &mut *device;
             let fits = |page: Ppn| flash.may_share_command(at, page);
-            match self.in_hand(other).page() {
+            match self.collections.in_hand(other).page() {
                 Some((from, is_read)) => {
                     let place = if is_read && ftl.is_valid(from) { ftl.plain().place_in_unit(other) } else { None };
                     place.is_some_and(|to| kind != OpKind::Program || !fits(to.at))
@@ -176,7 +176,7 @@ impl Commands {
             }
             let Device { ftl, flash, .. } = &mut *context.device;
             let fits = |at: Ppn| flash.may_share_command(command.lead(), at);
-            let in_hand = self.in_hand(domain);
+            let in_hand = self.collections.in_hand(domain);
             match in_hand.page() {
                 Some((from, true)) if ftl.is_valid(from) => {
                     // A unit is open for the page from here on, whether it joins or not.

@@ -1,14 +1,15 @@
 //! Turns in the life of a die at which wordlines are gathered, filled up, or programmed a second time.
 
 use base::programming::PROGRAMMING;
-use base::{Die, Duration, OpKind, Ppn, Unit};
+use base::{Cause, Die, Duration, OpKind, Ppn, Unit};
 use config::Config;
 
 use super::{Wordlines, check, is_configured, is_twice, times_of_passes};
 use crate::errors::Refusal;
+use crate::flash::Content;
 use crate::timed::Timed;
 use crate::timed::command::{Carried, Command, Pass};
-use crate::timed::commands;
+use crate::timed::commands::program_placed;
 use crate::timed::context::Context;
 use crate::timed::passage::Ways;
 use crate::timed::plan::{Any, Chip, Feature};
@@ -134,7 +135,7 @@ impl Chip<Any> for Wordlines {
         if context.chip.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die)) {
             timed.start(die);
         } else if let Some(page) = context.chip.wordlines.overdue(&context.device.flash, die) {
-            commands::fill_wordline(context, passage.next_command(die), page);
+            fill_wordline(context, passage.next_command(die), page);
             timed.start_or_gather(die);
         } else {
             return false;
@@ -150,6 +151,25 @@ impl Chip<Any> for Wordlines {
         dies.into_iter().for_each(|die| context.queues.wake(die));
         if let Some(at) = next {
             passage.ways.set_timer_of_chip(context.chip.wordlines.due_line, at);
+        }
+    }
+}
+
+/// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
+/// what is not written of a page that is.
+fn fill_wordline(context: &mut Context<'_>, command: &mut Command, page: Ppn) {
+    let geometry = *context.device.ftl.geometry();
+    let unit = geometry.unit_of(page);
+    let domain = geometry.domain_of_unit(unit);
+    command.begin(OpKind::Program, Cause::Rmw);
+    loop {
+        let placed = context.device.fill(domain, unit);
+        program_placed(context, placed, |_| Content::EMPTY, None);
+        command.add(placed.at, Carried::Domain(domain));
+        let flash = &context.device.flash;
+        let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
+        if flash.is_last_of_wordline(placed.at) && (is_last_lane || flash.block_of(placed.at) == flash.block_of(page)) {
+            return;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads, and writes of other planes, that a die does while an operation of its own is suspended.
 
-use base::{Die, Domain, Ppn, SuspendLimits};
+use base::{Die, Domain, Ppn, Queue, SuspendLimits};
 use config::Config;
 
 use super::operations::When;
@@ -8,8 +8,8 @@ use super::way::{resume, suspend, wait_to_suspend};
 use crate::errors::Refusal;
 use crate::timed::Timed;
 use crate::timed::chip::one_shot;
-use crate::timed::choice::View;
 use crate::timed::commands::reads::FoundRead;
+use crate::timed::commands::settle::Stand;
 use crate::timed::commands::{Action, Commands};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -98,7 +98,9 @@ fn find_write(commands: &mut Commands, context: &mut Context<'_>, host: &mut Hos
         if context.chip.suspend.operations.is_for(die, domain) || context.device.ftl.is_busy(domain) {
             continue;
         }
-        if let Some(View::Writes { age, .. }) = commands.view_of(context, host, die, domain, None)
+        let stand = commands.settle_domain(context, host, die, domain);
+        if stand == Stand::Writes
+            && let Some(age) = context.queues.writes(Queue::of_domain(domain)).first_age()
             && oldest.is_none_or(|(first, _)| age < first)
         {
             oldest = Some((age, domain));

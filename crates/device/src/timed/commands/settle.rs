@@ -1,11 +1,12 @@
-//! What a die could do next. Here things change: trims are carried out, old versions are sent for, pages leave the write
-//! buffer, domains are prepared. What is found is shown to the choice, which changes nothing.
+//! What is due on a die before it chooses, where things change: trims are carried out, old versions are sent for, pages leave the
+//! write buffer, domains are prepared. What is settled is looked at in `views`, where nothing changes.
 
 use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
 
-use super::{Action, Commands};
-use crate::timed::choice::{Candidate, Choice, Found, Next, View, Waiting};
+use super::Commands;
+use crate::timed::choice::Found;
 use crate::timed::collections::NextStep;
+use crate::timed::command::MAX_PLANES;
 use crate::timed::context::Context;
 use crate::timed::gc_schedule::Standing;
 use crate::timed::host::{Host, fetch_old};
@@ -15,196 +16,89 @@ use crate::timed::queues::{Transaction, TransactionId};
 /// Waiting writes of a shared queue that are skipped at most in search of one that is ready.
 const MAX_SKIPPED: usize = 64;
 
-/// What the first of a die's reads waits for.
+/// The thing that the first of a die's reads waits for.
 #[derive(Clone, Copy)]
-enum Read {
+pub(super) enum Read {
     /// This page.
     Page(TransactionId, Ppn),
     /// Its map entry, or a place that may be read: the domain has steps to do.
     Entry(Domain),
 }
 
+/// How a domain stands when what is due in it was begun or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::timed) enum Stand {
+    /// It has nothing to do, or waits for others.
+    Rests,
+    /// It is collected.
+    Collects,
+    /// The first write of its own queue can be programmed.
+    Writes,
+    /// That write can be programmed when the domain has done what comes before it.
+    Prepares,
+}
+
+/// How a die stands when what is due on it was begun or ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Settled {
+    /// In the order of the die's domains.
+    pub(super) domains: [Stand; MAX_PLANES],
+    /// The first write of the queue that it shares which can be programmed, if a domain of its takes one.
+    pub(super) shared: Option<Found>,
+    /// That queue was empty, and pages of the write buffer would have left for it.
+    pub(super) presses: bool,
+}
+
+// Domains.
 impl Commands {
-    /// What a free die does next.
+    /// Begins and ends what is due on a die, besides its reads. Returns how the die stands then.
     #[inline(always)]
-    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
-        let are_compared = context.plan.is_plain() || context.queues.are_compared();
-        if are_compared && context.queues.reads(die).first().is_none() {
-            let (urgency, domain) = context.queues.least(die);
-            match urgency.candidate(domain) {
-                Some(Some(Candidate::Collect(domain))) if !context.plan.is_dynamic() || context.plan.is_whole() => {
-                    return Action::Collect(domain);
-                }
-                Some(Some(Candidate::Program(domain))) => return Action::Program(domain),
-                Some(None) if !context.plan.is_dynamic() || self.all_wait(context, die) => return Action::Nothing,
-                _ => {}
-            }
-        }
-        if !context.plan.is_plain()
-            && self.has_one_domain
-            && context.queues.reads(die).first().is_none()
-            && let Some(action) = self.next_alone(context, host, die)
-        {
-            return action;
-        }
-        let read = self.first_read(context, host, die);
-        let mut choice = match self.least(context, die) {
-            Some(choice) => choice,
-            None if context.plan.is_plain() => self.choose_at_length(context, host, die),
-            None => self.choose(context, host, die),
-        };
-        if !context.plan.is_plain()
-            && !self.schedule.is_threshold()
-            && let Some(Candidate::Program(domain)) = choice.best()
-            && context.device.ftl.is_busy(domain)
-        {
-            // Preparing another plane's write began a collection there, and this plane fills its time.
-            choice = self.choose_at_length(context, host, die);
-        }
-        let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
-        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
-        let age = read.and_then(|_| context.queues.reads(die).first_age());
-        match (choice.next(self.scheduler, age), read) {
-            (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
-            (Next::Read, Some(Read::Entry(domain))) | (Next::Best(Candidate::Collect(domain)), _) => {
-                Action::Collect(domain)
-            }
-            (Next::Best(Candidate::Program(domain)), _) => Action::Program(domain),
-            (Next::Best(Candidate::ProgramShared { queue, domain, found }), _) => {
-                Action::ProgramShared { queue, domain, found }
-            }
-            (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
-        }
-    }
-
-    /// What a die without reads does next that is one domain, with a queue of its own, if that is collected: nothing else is there to
-    /// choose.
-    #[inline(always)]
-    fn next_alone(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Option<Action> {
-        let domain = Domain::new(die.number());
-        if !context.device.ftl.is_busy(domain) {
-            return None;
-        }
-        match self.collects(context, host, die, domain) {
-            Some(true) if !self.collections.is_correcting(die, domain) => Some(Action::Collect(domain)),
-            Some(false) => None,
-            Some(true) | None => Some(Action::Nothing),
-        }
-    }
-
-    /// Whether a foreground GC of a die lets nothing by.
-    pub(in crate::timed) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        let ftl = &context.device.ftl;
-        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
-        self.gc_holds_reads && ftl.geometry().domains_of_die(die).any(is_in_gc)
-    }
-
-    /// Whether other work of a die has waited so long for its reads that it goes before them.
-    #[inline]
-    fn has_waited(&mut self, context: &Context<'_, impl Plan>, die: Die, choice: Choice) -> bool {
-        let Some(patience) = &mut self.patience else { return false };
-        choice.age().is_some_and(|age| patience.is_over(die, age, context.now))
-    }
-
-    /// Whether reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
-    #[cold]
-    fn holds_reads(&self, context: &Context<'_, impl Plan>, die: Die, best: Option<Candidate>) -> bool {
-        let ftl = &context.device.ftl;
-        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
-        match best {
-            Some(Candidate::Collect(domain)) => is_in_gc(domain),
-            Some(_) => false,
-            None => ftl
-                .geometry()
-                .domains_of_die(die)
-                .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
-        }
-    }
-
-    /// True if nothing that waits in a die's shared queue can be programmed, as far as that is known; for where `are_compared`.
-    #[inline]
-    fn all_wait(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        let dynamic = context.device.ftl.allocation().dynamic();
-        dynamic.is_some_and(|dynamic| context.queues.writes(dynamic.queue_of_die(die)).all_wait())
-    }
-
-    /// The most urgent program or collection step of a die, where that is known without a look at its domains.
-    #[inline(always)]
-    fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
-        if !context.plan.is_plain() && !context.queues.are_compared() {
-            return None;
-        }
-        let least = context.queues.least(die);
-        if !context.plan.is_dynamic() {
-            return Choice::of_least(least);
-        }
-        let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
-        let waiting = context.queues.writes(queue);
-        if waiting.first().is_some() && !waiting.first_is_plain() {
-            return None;
-        }
-        let write = waiting.first_age().zip(waiting.first());
-        Choice::of_sharing(least, (queue, write), || {
-            context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)
-        })
-    }
-
-    /// The most urgent program or collection step of a die.
-    #[inline(always)]
-    fn choose(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Choice {
+    pub(super) fn settle(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Settled {
         let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
-        let mut choice = Choice::new(self.scheduler, self.collections.are_correcting(die));
-        for domain in context.device.ftl.geometry().domains_of_die(die) {
-            if let Some(view) = self.view_of(context, host, die, domain, dynamic) {
-                choice = choice.with(view);
+        let domains = context.device.ftl.geometry().domains_of_die(die);
+        let mut settled = Settled { domains: [Stand::Rests; MAX_PLANES], shared: None, presses: false };
+        for (domain, stand) in domains.zip(&mut settled.domains) {
+            *stand = self.settle_domain(context, host, die, domain);
+        }
+        if let Some(queue) = dynamic {
+            settled.presses = context.queues.writes(queue).first().is_none() && host.would_leave(queue);
+            settled.shared = self.settle_shared(context, host, die, queue);
+        } else if !context.plan.is_plain() && !self.schedule.is_threshold() {
+            // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
+            for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut settled.domains) {
+                if *stand == Stand::Writes && context.device.ftl.is_busy(domain) {
+                    *stand = self.settle_domain(context, host, die, domain);
+                }
             }
         }
-        match dynamic.and_then(|queue| self.view_of_shared(context, host, die, queue)) {
-            Some(view) => choice.with(view),
-            None => choice,
-        }
+        settled
     }
 
-    /// The same out of line, where it is not the common way.
-    #[cold]
-    #[inline(never)]
-    fn choose_at_length(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Choice {
-        self.choose(context, host, die)
-    }
-
-    /// What a domain could do, after what is due in it was begun or ended.
+    /// Begins and ends what is due in a domain. Returns how it stands then.
     #[inline(always)]
-    pub(in crate::timed) fn view_of(
+    pub(in crate::timed) fn settle_domain(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         die: Die,
         domain: Domain,
-        dynamic: Option<Queue>,
-    ) -> Option<View> {
-        if self.collects(context, host, die, domain)? {
-            return Some(self.view_of_collection(
-                context,
-                host,
-                die,
-                domain,
-                dynamic.unwrap_or(Queue::of_domain(domain)),
-            ));
+    ) -> Stand {
+        match self.settle_collection(context, host, die, domain) {
+            Some(true) => return Stand::Collects,
+            Some(false) if !context.plan.is_dynamic() => {}
+            _ => return Stand::Rests,
         }
-        if dynamic.is_some() {
-            return None;
-        }
-        let (age, lpn) = self.ready_write(context, host, Queue::of_domain(domain))?;
+        let Some((_, lpn)) = self.ready_write(context, host, Queue::of_domain(domain)) else { return Stand::Rests };
         if context.device.ftl.prepare(domain, lpn) {
-            return Some(View::Writes { domain, age });
+            return Stand::Writes;
         }
         self.schedule.note_collections(context, host, domain);
-        Some(View::Prepares { domain, age, begun: self.schedule.last_begun(domain) })
+        Stand::Prepares
     }
 
-    /// Whether a domain is collected. `None`: it is, and waits for others.
+    /// True if a domain is collected. `None`: it is, and waits for others.
     #[inline(always)]
-    fn collects(
+    fn settle_collection(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &Host,
@@ -266,47 +160,16 @@ impl Commands {
         true
     }
 
-    /// The collection of a domain, and what waits for its end in a queue.
-    #[inline(always)]
-    fn view_of_collection(
-        &self,
-        context: &Context<'_, impl Plan>,
-        host: &Host,
-        die: Die,
-        domain: Domain,
-        queue: Queue,
-    ) -> View {
-        // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
-        let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
-        let waiting = if !is_foreground && self.schedule.is_threshold() {
-            Waiting::Nothing
-        } else if let Some(age) = context.queues.writes(queue).first_age() {
-            Waiting::Write(age)
-        } else if host.would_leave(queue) {
-            Waiting::Buffered
-        } else {
-            Waiting::Nothing
-        };
-        let is_correcting = self.collections.is_correcting(die, domain);
-        View::Collects { domain, begun: self.schedule.last_begun(domain), waiting, is_correcting }
-    }
-
-    /// What a die could program from a shared queue.
-    fn view_of_shared(
+    /// The write of a shared queue that a die could program.
+    fn settle_shared(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         die: Die,
         queue: Queue,
-    ) -> Option<View> {
-        let dynamic = context.device.has.dynamic?;
-        let mut domain = dynamic.peek_domain_of(&context.device.ftl, die)?;
-        let found = self.ready_shared_write(context, host, queue)?;
-        if context.device.has_owners {
-            // Writes that were skipped may just have sent a plane for their map entries.
-            domain = dynamic.peek_domain_of(&context.device.ftl, die)?;
-        }
-        Some(View::Shares { queue, domain, age: context.queues.get(found.1).age, found })
+    ) -> Option<Found> {
+        context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)?;
+        self.ready_shared_write(context, host, queue)
     }
 }
 
@@ -316,7 +179,12 @@ impl Commands {
     /// page was trimmed are answered. A read whose map entry is in flash waits for it on the die of the entry, and the
     /// reads behind it.
     #[inline(always)]
-    fn first_read(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Option<Read> {
+    pub(super) fn settle_reads(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &mut Host,
+        die: Die,
+    ) -> Option<Read> {
         loop {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
@@ -470,7 +338,7 @@ impl Commands {
     }
 }
 
-/// Whether a write has all that it needs; if not, that is sent for.
+/// True if a write has all that it needs; if not, that is sent for.
 fn is_ready(context: &mut Context<'_, impl Plan>, write: TransactionId) -> bool {
     let Transaction { waiting, partial, lpn, .. } = *context.queues.get(write);
     if waiting {

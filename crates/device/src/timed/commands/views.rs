@@ -1,0 +1,217 @@
+//! What a free die does next: a choice over views of how it stands, where nothing changes.
+
+use base::{Die, Domain, Queue};
+
+use super::settle::{Read, Settled, Stand};
+use super::{Action, Commands};
+use crate::timed::choice::{Candidate, Choice, Next, View, Waiting};
+use crate::timed::context::Context;
+use crate::timed::host::Host;
+use crate::timed::plan::Plan;
+
+impl Commands {
+    /// The next work of a free die: what is due on it is settled, then it is looked at, and then it chooses, once.
+    #[inline(always)]
+    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
+        if let Some(action) = self.known(context, die) {
+            return action;
+        }
+        let read = self.settle_reads(context, host, die);
+        let choice = match self.least(context, die) {
+            Some(choice) => choice,
+            None => self.choice(context, host, die),
+        };
+        let chosen = self.choose(context, die, choice, read);
+        if !context.plan.is_plain()
+            && let (Next::Read, Some(patience), Some(age)) = (chosen, &mut self.patience, choice.age())
+        {
+            patience.passed_over(die, age, context.now);
+        }
+        match (chosen, read) {
+            (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
+            (Next::Read, Some(Read::Entry(domain))) | (Next::Best(Candidate::Collect(domain)), _) => {
+                Action::Collect(domain)
+            }
+            (Next::Best(Candidate::Program(domain)), _) => Action::Program(domain),
+            (Next::Best(Candidate::ProgramShared { queue, domain, found }), _) => {
+                Action::ProgramShared { queue, domain, found }
+            }
+            (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
+        }
+    }
+
+    /// The most urgent program or collection step of a die, after what is due there. Out of line, since plain devices know it mostly.
+    #[inline(never)]
+    fn choice(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Choice {
+        let settled = self.settle(context, host, die);
+        let choice = self.choice_among(context, host, die, &settled);
+        debug_assert_eq!(choice, self.choice_among(context, host, die, &settled), "asking changes nothing");
+        choice
+    }
+
+    /// The next work of a die without reads, where that is known without a look at its domains.
+    #[inline(always)]
+    fn known(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Action> {
+        let are_compared = context.plan.is_plain() || context.queues.are_compared();
+        if !are_compared || context.queues.reads(die).first().is_some() {
+            return None;
+        }
+        let (urgency, domain) = context.queues.least(die);
+        match urgency.candidate(domain) {
+            Some(Some(Candidate::Collect(domain))) if !context.plan.is_dynamic() || context.plan.is_whole() => {
+                Some(Action::Collect(domain))
+            }
+            Some(Some(Candidate::Program(domain))) => Some(Action::Program(domain)),
+            Some(None) if !context.plan.is_dynamic() || self.all_wait(context, die) => Some(Action::Nothing),
+            _ => None,
+        }
+    }
+
+    /// The choice of a die between its first read and the most urgent of all else.
+    #[inline(always)]
+    fn choose(&self, context: &Context<'_, impl Plan>, die: Die, choice: Choice, read: Option<Read>) -> Next {
+        let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
+        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
+        choice.next(self.scheduler, read.and_then(|_| context.queues.reads(die).first_age()))
+    }
+
+    /// True if a foreground GC of a die lets nothing by.
+    pub(in crate::timed) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        let ftl = &context.device.ftl;
+        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        self.gc_holds_reads && ftl.geometry().domains_of_die(die).any(is_in_gc)
+    }
+
+    /// True if other work of a die has waited so long for its reads that it goes before them.
+    #[inline]
+    fn has_waited(&self, context: &Context<'_, impl Plan>, die: Die, choice: Choice) -> bool {
+        let Some(patience) = &self.patience else { return false };
+        choice.age().is_some_and(|age| patience.is_over(die, age, context.now))
+    }
+
+    /// True if reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
+    #[cold]
+    fn holds_reads(&self, context: &Context<'_, impl Plan>, die: Die, best: Option<Candidate>) -> bool {
+        let ftl = &context.device.ftl;
+        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        match best {
+            Some(Candidate::Collect(domain)) => is_in_gc(domain),
+            Some(_) => false,
+            None => ftl
+                .geometry()
+                .domains_of_die(die)
+                .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
+        }
+    }
+
+    /// True if nothing that waits in a die's shared queue can be programmed, as far as that is known; for where `are_compared`.
+    #[inline]
+    fn all_wait(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        let dynamic = context.device.ftl.allocation().dynamic();
+        dynamic.is_some_and(|dynamic| context.queues.writes(dynamic.queue_of_die(die)).all_wait())
+    }
+
+    /// The most urgent program or collection step of a die, where that is known without a look at its domains.
+    #[inline(always)]
+    fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
+        if !context.plan.is_plain() && !context.queues.are_compared() {
+            return None;
+        }
+        let least = context.queues.least(die);
+        if !context.plan.is_dynamic() {
+            return Choice::of_least(least);
+        }
+        let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
+        let waiting = context.queues.writes(queue);
+        if waiting.first().is_some() && !waiting.first_is_plain() {
+            return None;
+        }
+        let write = waiting.first_age().zip(waiting.first());
+        Choice::of_sharing(least, (queue, write), || {
+            context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)
+        })
+    }
+
+    /// The most urgent program or collection step of a die that stands so.
+    #[inline(always)]
+    fn choice_among(&self, context: &Context<'_, impl Plan>, host: &Host, die: Die, settled: &Settled) -> Choice {
+        let nothing = Choice::new(self.scheduler, self.collections.are_correcting(die));
+        self.views(context, host, die, settled).fold(nothing, Choice::with)
+    }
+
+    /// All that a die could do that stands so, besides reads.
+    #[inline(always)]
+    fn views(
+        &self,
+        context: &Context<'_, impl Plan>,
+        host: &Host,
+        die: Die,
+        settled: &Settled,
+    ) -> impl Iterator<Item = View> {
+        let domains = context.device.ftl.geometry().domains_of_die(die).zip(settled.domains);
+        let presses = settled.presses;
+        let own = domains.filter_map(move |(domain, stand)| {
+            let age = || context.queues.writes(Queue::of_domain(domain)).first_age();
+            let begun = self.schedule.last_begun(domain);
+            match stand {
+                Stand::Rests => None,
+                Stand::Collects => {
+                    let is_correcting = self.collections.is_correcting(die, domain);
+                    let waiting = self.waiting(context, host, domain, presses);
+                    Some(View::Collects { domain, begun, waiting, is_correcting })
+                }
+                Stand::Writes => Some(View::Writes { domain, age: age()? }),
+                Stand::Prepares => Some(View::Prepares { domain, age: age()?, begun }),
+            }
+        });
+        own.chain(settled.shared.and_then(|found| {
+            let domain = context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)?;
+            let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
+            Some(View::Shares { queue, domain, age: context.queues.get(found.1).age, found })
+        }))
+    }
+
+    /// All that waits for the end of a domain's collection, in its queue; or in the write buffer, where it `presses` or leaves now.
+    #[inline(always)]
+    fn waiting(&self, context: &Context<'_, impl Plan>, host: &Host, domain: Domain, presses: bool) -> Waiting {
+        let queue = context.queue_of(domain);
+        // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
+        let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
+        if !is_foreground && self.schedule.is_threshold() {
+            Waiting::Nothing
+        } else if presses {
+            Waiting::Buffered
+        } else if let Some(age) = context.queues.writes(queue).first_age() {
+            Waiting::Write(age)
+        } else if host.would_leave(queue) {
+            Waiting::Buffered
+        } else {
+            Waiting::Nothing
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::RefUnwindSafe;
+
+    use super::*;
+    use crate::flash::Flash;
+    use crate::timed::queues::Queues;
+
+    /// Views and choice take all by shared reference, and behind that nothing can change: a type with a cell in it would not have
+    /// that trait. The FTL has one, the quotas of copybacks that were worked out before, which no view asks for.
+    fn has_no_cell<T: RefUnwindSafe>() {}
+
+    #[test]
+    fn asking_changes_nothing() {
+        has_no_cell::<Commands>();
+        has_no_cell::<Queues>();
+        has_no_cell::<Host>();
+        has_no_cell::<Flash>();
+        let _ = |commands: &Commands, context: &Context<'_>, host: &Host, die: Die, settled: &Settled| {
+            let choice = commands.choice_among(context, host, die, settled);
+            (commands.views(context, host, die, settled).count(), commands.choose(context, die, choice, None))
+        };
+    }
+}
