@@ -84,6 +84,7 @@ rust-tests: rust-lints
 .PHONY: test
 test: .venv/.locked ## everything that must pass
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
+	@scripts/block-clients
 	@$(MAKE) --no-print-directory -j2 --output-sync=line tested-rust tested-python
 	@echo "what the structure counts (docs/adding-a-policy.md)" && $(PY) -m evidence.counts
 	@$(PY) scripts/slowest $(TIMES)

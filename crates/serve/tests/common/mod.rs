@@ -237,7 +237,8 @@ impl Chance {
     }
 
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
-        (0..length).map(|_| self.below(256) as u8).collect()
+        let words = (0..length.div_ceil(8)).flat_map(|_| self.below(u64::MAX).to_le_bytes());
+        words.take(length).collect()
     }
 }
 
