@@ -79,6 +79,12 @@ def plain_questions() -> int:
     return sum(len(re.findall(r"\.is_(?:plain|bare)\(\)", code_of(file))) for file in files)
 
 
+def parts_asked_for() -> int:
+    """How often `timed` asks its plan for a part, outside the same folder."""
+    files = [file for file in sources("device", "timed") if "plain" not in file.parts]
+    return sum(len(re.findall(r"\.has\(\)", code_of(file))) for file in files)
+
+
 def feature_names() -> int:
     """Names of features in the machine."""
     places = [CRATES / "device/src/timed" / name for name in MACHINE]
@@ -384,6 +390,7 @@ def rows() -> Sequence[Row]:
     of_traits, with_one = methods()
     return (
         Row("`is_plain`, `is_bare` asked in `timed/` outside `plain/`", plain_questions(), 8),
+        Row("parts of a plan asked for there, which it answers by constants", parts_asked_for(), 40),
         Row("features' names in the files of `timed` that are to know none", feature_names(), 0),
         Row("places that program the array", programs(), 3),
         Row("functions that book or cancel", takers_back(), 0),

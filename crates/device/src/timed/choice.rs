@@ -32,73 +32,6 @@ pub(super) enum View {
     Shares { queue: Queue, domain: Domain, age: u64, found: Found },
 }
 
-/// The beginning of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Begun {
-    /// Which one it is of the device's.
-    pub(super) number: u64,
-    /// True if writes wait for its end, if there are any.
-    pub(super) is_awaited: bool,
-}
-
-/// How much a domain's own work presses, where nothing decides about it but its collection and the first write of its queue:
-/// the least goes first. It is kept up to date, so that a die compares where it would ask.
-///
-/// One word: the age of the first write and, in the lowest bit, whether it waits for the end of a collection; behind all ages
-/// collections that nothing waits for, in the order of beginning, and then those that writes do not wait for, which a die has where
-/// its planes are one domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Urgency(u64);
-
-impl Urgency {
-    /// There is nothing to do.
-    pub(super) const NOTHING: Urgency = Urgency(u64::MAX);
-    /// The first write has to be looked at. Before all others, so that it is not passed over.
-    const UNKNOWN: Urgency = Urgency(0);
-    /// Behind all ages.
-    const NOT_AWAITED: u64 = 1 << 63;
-    /// Of a collection that writes do not wait for.
-    const PASSED: u64 = 1 << 62;
-
-    /// Of a domain with a collection that began so, or none, and a first write of that age, which asks for nothing but its
-    /// turn if it `is_plain`.
-    #[inline]
-    pub(super) fn new(begun: Option<Begun>, age: Option<u64>, is_plain: bool) -> Urgency {
-        match (begun, age) {
-            (Some(Begun { is_awaited: true, .. }), Some(age)) => Urgency(age << 1 | 1),
-            (Some(Begun { number, is_awaited: true }), None) => Urgency(Urgency::NOT_AWAITED | number << 1 | 1),
-            (Some(Begun { number, .. }), _) => Urgency(Urgency::NOT_AWAITED | Urgency::PASSED | number << 1 | 1),
-            (None, None) => Urgency::NOTHING,
-            (None, Some(age)) if is_plain => Urgency(age << 1),
-            (None, Some(_)) => Urgency::UNKNOWN,
-        }
-    }
-
-    /// What a die does, besides reads, that has this for the least of its domains, and it is `domain`'s. `None`: that has to be
-    /// looked at.
-    #[inline(always)]
-    pub(super) fn candidate(self, domain: Domain) -> Option<Option<Candidate>> {
-        match self {
-            Urgency::NOTHING => Some(None),
-            Urgency::UNKNOWN => None,
-            Urgency(key) if key & 1 == 1 => Some(Some(Candidate::Collect(domain))),
-            Urgency(_) => Some(Some(Candidate::Program(domain))),
-        }
-    }
-
-    /// True if it is that of a collection which writes do not wait for.
-    #[inline]
-    fn is_passed(self) -> bool {
-        self != Urgency::NOTHING && self.0 >= Urgency::NOT_AWAITED | Urgency::PASSED
-    }
-
-    /// The age of what goes first.
-    #[inline]
-    fn age(self) -> u64 {
-        if self.0 >= Urgency::NOT_AWAITED { NOT_URGENT } else { self.0 >> 1 }
-    }
-}
-
 /// What a die does besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
@@ -133,9 +66,9 @@ pub(super) enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     /// Collections wait until the pages that the die's other collections have read are correct.
-    awaits_correction: bool,
+    pub(super) awaits_correction: bool,
     /// Age, number of the collection, what.
-    best: Option<(u64, u64, Candidate)>,
+    pub(super) best: Option<(u64, u64, Candidate)>,
 }
 
 impl Choice {
@@ -144,33 +77,6 @@ impl Choice {
     #[inline]
     pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> Choice {
         Choice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
-    }
-
-    /// The meaning of the least urgency of a die's domains, which have queues of their own. `None`: they have to be looked at.
-    #[inline(always)]
-    pub(super) fn of_least((urgency, domain): (Urgency, Domain)) -> Option<Choice> {
-        let best = urgency.candidate(domain)?.map(|candidate| (urgency.age(), 0, candidate));
-        Some(Choice { awaits_correction: false, best })
-    }
-
-    /// The same for domains that share a queue, whose first write has that age and goes to `domain`, if one takes it.
-    #[inline(always)]
-    pub(super) fn of_sharing(
-        least: (Urgency, Domain),
-        (queue, write): (Queue, Option<(u64, TransactionId)>),
-        domain: impl FnOnce() -> Option<Domain>,
-    ) -> Option<Choice> {
-        let Choice { best, .. } = Choice::of_least(least)?;
-        let best = match (best, write) {
-            (Some((_, begun, collection)), Some((age, _))) if !least.0.is_passed() => Some((age, begun, collection)),
-            (Some((_, begun, collection)), _) => Some((NOT_URGENT, begun, collection)),
-            (None, Some((age, write))) => domain().map(|domain| {
-                let found = (None, write);
-                (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
-            }),
-            (None, None) => None,
-        };
-        Some(Choice { awaits_correction: false, best })
     }
 
     /// The choice among one view more.
@@ -230,6 +136,7 @@ fn age_of(waiting: Waiting) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timed::plain::keys::{Begun, Urgency};
 
     fn writes(domain: u32, age: u64) -> View {
         View::Writes { domain: Domain::new(domain), age }

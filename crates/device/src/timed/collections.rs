@@ -197,7 +197,7 @@ impl Collections {
     #[inline]
     pub(super) fn add_read(&mut self, plan: &impl Plan, die: Die, domain: Domain, content: Content) {
         let collection = &mut self.all[domain.index()];
-        if !plan.is_plain() {
+        if plan.has().contents {
             self.contents.set(domain, usize::from(collection.read), content);
             collection.correcting += 1;
             self.correcting[die.index()] += 1;

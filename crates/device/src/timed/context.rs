@@ -35,11 +35,23 @@ impl<P: Plan> Context<'_, P> {
     /// Notes something, where latencies are split.
     #[inline(always)]
     pub(super) fn note(&mut self, note: impl FnOnce(&mut Waits, Instant)) {
-        if !self.plan.is_bare()
+        if self.plan.has().watchers
             && let Some(waits) = &mut self.waits
         {
             note(waits, self.now);
         }
+    }
+
+    /// True where latencies are split.
+    #[inline(always)]
+    pub(super) fn splits_latencies(&self) -> bool {
+        self.plan.has().watchers && self.waits.is_some()
+    }
+
+    /// The parts of pages that reads want, where that makes a difference.
+    #[inline(always)]
+    pub(super) fn wanted(&mut self) -> Option<&mut Wanted> {
+        if self.plan.has().front { self.wanted.as_deref_mut() } else { None }
     }
 
     /// A page of the host comes into the device.
@@ -47,9 +59,7 @@ impl<P: Plan> Context<'_, P> {
     pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
         let page = self.queues.insert(transaction);
         self.note(|waits, now| waits.page_comes(now, page, transaction.work));
-        if !self.plan.is_bare()
-            && let Some(wanted) = &mut self.wanted
-        {
+        if let Some(wanted) = self.wanted() {
             wanted.page_comes(page);
         }
         page
@@ -59,7 +69,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn push_read(&mut self, die: Die, read: TransactionId) {
         self.queues.push_read(die, read);
-        if !self.plan.is_bare() && self.waits.is_some() {
+        if self.splits_latencies() {
             let Transaction { lpn, translated, .. } = *self.queues.get(read);
             let lacks_entry = !translated && self.lacks_entry(lpn);
             self.note(|waits, now| waits.wait_for_die(now, read, die, lacks_entry));
@@ -71,14 +81,14 @@ impl<P: Plan> Context<'_, P> {
     pub(super) fn push_write(&mut self, queue: Queue, write: TransactionId) {
         self.queues.push_write(queue, write);
         // Otherwise it waits for its old version.
-        if !self.plan.is_bare() && !self.queues.get(write).waiting {
+        if self.splits_latencies() && !self.queues.get(write).waiting {
             self.write_waits(queue, write);
         }
     }
 
     /// A write waits for its turn.
     pub(super) fn write_waits(&mut self, queue: Queue, write: TransactionId) {
-        if self.waits.is_none() {
+        if !self.splits_latencies() {
             return;
         }
         let lacks_entry = self.lacks_entry(self.queues.get(write).lpn);
@@ -140,7 +150,7 @@ impl<P: Plan> Context<'_, P> {
             bookings.close_row(self.device, self.now);
         }
         self.device.recorder.completed(kind, arrived, self.now, bytes);
-        if !self.plan.is_bare()
+        if self.plan.has().watchers
             && let (Some(waits), Some(split)) = (&mut self.waits, &mut self.device.recorder.split)
             && let Some(completed) = waits.request_is_complete(self.now, request, kind, arrived, bytes)
         {
@@ -155,7 +165,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
         self.queues.make_room(pages)?;
-        if !self.plan.is_bare()
+        if self.plan.has().watchers
             && let Some(rows) = self.device.recorder.split.as_ref().and_then(|split| split.rows_to_come())
         {
             return check_room(rows);

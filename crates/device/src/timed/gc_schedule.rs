@@ -8,10 +8,10 @@ use base::{Die, Domain, Duration, Queue};
 use ftl::schedule::{Kind, Pace, Schedule};
 use ftl::{Ahead, AheadPhase, PacedCollection, Why};
 
-use super::choice::Begun;
 use super::collections::Collections;
 use super::context::Context;
 use super::host::Host;
+use super::plain::keys::Begun;
 use super::plan::Plan;
 
 /// What a domain did of a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
@@ -141,7 +141,8 @@ impl GcSchedule {
     fn note_collection(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
         self.begun += 1;
         self.last_begun[domain.index()] = self.begun;
-        let is_awaited = context.plan.is_plain() || context.device.ftl.why(domain).is_none_or(Why::is_foreground);
+        let is_awaited =
+            !context.plan.has().mechanisms || context.device.ftl.why(domain).is_none_or(Why::is_foreground);
         context.queues.note_collection(domain, Some(Begun { number: self.begun, is_awaited }));
     }
 

@@ -209,7 +209,7 @@ impl Host {
             context.device.recorder.holds(self.requests.count());
         }
         context.note(|waits, now| waits.request_comes(now, id, request.offset, span.len(), arrived));
-        if !context.plan.is_bare() {
+        if context.plan.has().front {
             return self.pass_front(context, id, request, span);
         }
         self.take_in(context, id, &request, span);
@@ -315,10 +315,9 @@ impl Host {
             self.requests.wait_for(request, 1);
             let (age, share) = (context.queues.next_age(), Share { touched, old: 0 });
             let read = context.insert(Transaction::new(age, lpn, floor, Work::Read(request), share));
-            if !context.plan.is_bare()
-                && let Some(wanted) = &mut context.wanted
-            {
-                wanted.note(read, context.device.parts.range(lpn, offset, bytes));
+            let range = context.device.parts.range(lpn, offset, bytes);
+            if let Some(wanted) = context.wanted() {
+                wanted.note(read, range);
                 of_pages += wanted.bytes(read);
             }
             context.push_read(die, read);
@@ -446,7 +445,7 @@ impl Host {
     /// The data of a read are in the controller, corrected.
     pub(super) fn read_done(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
-        if !context.plan.is_bare() && matches!(work, Work::Read(_)) && self.front.send(context, read) {
+        if context.plan.has().front && matches!(work, Work::Read(_)) && self.front.send(context, read) {
             return;
         }
         context.queues.release(read);

@@ -120,7 +120,7 @@ pub(crate) fn run(
     let buffer = crate::buffer::build(config, device)?;
     let asks_all = manner.asks_all || manner.cut.is_some();
     let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !asks_all;
-    let is_plain = is_bare && plan::is_plain(device, config, buffer.is_some());
+    let is_plain = is_bare && plain::is_plain(device, config, buffer.is_some());
     let is_dynamic = device.ftl.allocation().dynamic().is_some();
     let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
@@ -170,10 +170,10 @@ impl Setup<'_, '_> {
         let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let fill = device.has.fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
-        let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
+        let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
-        if !plan.is_bare() {
+        if plan.has().assembly {
             device.flash.open_assembly(config.run.checks == Checks::Full);
         }
         let waits = config.run.splits_latencies().then(|| {
@@ -230,7 +230,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             split.tell_served(waits.take_served());
         }
         self.context.device.recorder.finish(self.host.last_completion());
-        if !self.context.plan.is_bare() {
+        if self.context.plan.has().assembly {
             self.context.device.flash.close_assembly();
             self.context.device.fill_up();
         }
@@ -257,7 +257,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             has_admitted = false;
-            if !self.context.plan.is_bare() {
+            if self.context.plan.has().front {
                 self.passage.set_of_host(self.host.front.due());
             }
             let Some(now) = self.passage.next_instant() else { return Ok(false) };
@@ -266,7 +266,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 return Ok(false);
             }
             self.check_time()?;
-            if !self.context.plan.is_plain() {
+            if self.context.plan.has().mechanisms {
                 self.context.device.tell_time(now);
                 if self.context.device.flash.nand().may_fail_reads() {
                     uncorrectable::check_reads(self.context.device)?;
@@ -276,7 +276,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.context.tick();
             }
             let has_arrived = self.happen();
-            let has_room = !self.context.plan.is_plain() && self.host.buffer().is_some_and(WriteBuffer::has_changed);
+            let has_room = self.context.plan.has().buffer && self.host.buffer().is_some_and(WriteBuffer::has_changed);
             if has_arrived || self.host.completions() != completed || has_room {
                 return Ok(true);
             }
@@ -376,7 +376,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.choose(die);
             }
             let wakes = self.context.device.has_owners || self.context.device.has.reads.is_some();
-            if self.context.plan.is_plain() || !wakes || !self.wake_owners() {
+            if !self.context.plan.has().mechanisms || !wakes || !self.wake_owners() {
                 return;
             }
         }
@@ -402,7 +402,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
                 let queues = &self.context.queues;
-                if self.context.plan.is_plain() && queues.writes(queue).all_wait() && !queues.is_woken(die) {
+                if !self.context.plan.has().mechanisms && queues.writes(queue).all_wait() && !queues.is_woken(die) {
                     // It has nothing else to do either.
                     break;
                 }
@@ -455,7 +455,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn carry_out(&mut self, die: Die, action: Action) {
         let Timed { context, host, commands, passage, .. } = self;
         if matches!(action, Action::Nothing) {
-            if !context.plan.is_plain() {
+            if context.plan.has().schedules {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
@@ -467,7 +467,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Notes what a die does from now on, and for which pages.
     #[inline(always)]
     fn note_choice(&mut self, die: Die) {
-        if !self.context.plan.is_bare() && self.context.waits.is_some() {
+        if self.context.splits_latencies() {
             self.note_choice_in_waits(die);
         }
     }
@@ -566,7 +566,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             match P::Chip::programmed(context, die, command) {
                 Some(false) => return,
                 Some(true) => {}
-                None if context.plan.is_bare() => {}
+                None if !context.plan.has().assembly => {}
                 None => context.device.flash.programmed(command.items().iter().map(|item| item.ppn)),
             }
         }

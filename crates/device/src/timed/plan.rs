@@ -6,32 +6,79 @@
 use config::Config;
 use config::model::Source;
 
+use super::chip::NoFeatures;
 pub(super) use super::chip::{Chip, Feature, Features};
 use super::front::controller;
 use super::plain::record::Bookings;
 use crate::device::Device;
-use crate::scheduler;
 use ftl::schedule::Schedule;
+
+/// The parts of the executor that a device may do without. What a plan has not is not compiled.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    /// Mechanisms of the FTL besides page mapping, policies that look at the time, and reads that may fail.
+    pub(super) mechanisms: bool,
+    /// Collections ahead of need, and bounds on how long writes wait.
+    pub(super) schedules: bool,
+    /// A write buffer.
+    pub(super) buffer: bool,
+    /// Something that pages store or that is kept of single pages, and pages that are waited for until they are correct.
+    pub(super) contents: bool,
+    /// Commands that copy pages inside their planes, or carry pages for several causes.
+    pub(super) copybacks: bool,
+    /// Pages that are placed before they can be programmed.
+    pub(super) assembly: bool,
+    /// Pages of several flash pages, of parts in step.
+    pub(super) superpages: bool,
+    /// Time for more than data on channels and arrays: for cycles of commands, DRAM, error correction.
+    pub(super) cycles: bool,
+    /// Ways between host and device, with time of their own; and reads that send a part of a page.
+    pub(super) front: bool,
+    /// Somebody who watches: a timeline, a split of latencies.
+    pub(super) watchers: bool,
+}
+
+impl Parts {
+    /// All of them; those alone that decide what is done; or none.
+    const ALL: Parts = Parts::of(true, true);
+    const DECIDING: Parts = Parts::of(true, false);
+    const NONE: Parts = Parts::of(false, false);
+
+    /// Those that decide what is done, and those that take time or watch.
+    const fn of(deciding: bool, timing: bool) -> Parts {
+        Parts {
+            mechanisms: deciding,
+            schedules: deciding,
+            buffer: deciding,
+            contents: deciding,
+            copybacks: deciding,
+            assembly: timing,
+            superpages: timing,
+            cycles: timing,
+            front: timing,
+            watchers: timing,
+        }
+    }
+}
 
 /// What is in force.
 pub(super) trait Plan: Sized {
     /// The features of the chip: all that are configured, or none.
     type Chip: Chip<Self> + Feature;
 
-    /// Whether a bare device has nothing but plain page mapping and foreground GC: no mechanism, no write buffer, nothing that pages
-    /// store, and nothing that is kept of single pages.
-    fn is_plain(&self) -> bool;
+    /// The parts that may be in force.
+    const PARTS: Parts;
 
-    /// Whether commands take no time but that of data on channels and of arrays, one after the other, and nobody watches them: no
-    /// superpages, no cycles of commands without data, no DRAM, no error correction, no suspends, no cache modes, no wordlines that
-    /// are programmed as a whole, no host link, no controller time of commands, no transfers in part, no slow die, no timeline, no split
-    /// of latencies.
-    fn is_bare(&self) -> bool;
+    /// The same, for those who are given a plan.
+    #[inline(always)]
+    fn has(&self) -> Parts {
+        Self::PARTS
+    }
 
-    /// Whether a dynamic allocation hands pages to dies that are free.
+    /// True if a dynamic allocation hands pages to dies that are free.
     fn is_dynamic(&self) -> bool;
 
-    /// Whether every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
+    /// True if every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
     fn is_whole(&self) -> bool;
 
     /// The work that dies will do, where that is known; only plain devices with static allocation have such a thing.
@@ -50,15 +97,7 @@ pub(super) struct Any {
 impl Plan for Any {
     type Chip = Features;
 
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn is_bare(&self) -> bool {
-        false
-    }
+    const PARTS: Parts = Parts::ALL;
 
     #[inline(always)]
     fn is_dynamic(&self) -> bool {
@@ -71,7 +110,7 @@ impl Plan for Any {
     }
 }
 
-/// Any mechanism, schedule and write buffer may be in force, on a bare device.
+/// Any mechanism, schedule and write buffer may be in force, on a bare device: one without features of the chip.
 #[derive(Clone, Copy)]
 pub(super) struct Bare {
     pub(super) is_dynamic: bool,
@@ -79,17 +118,9 @@ pub(super) struct Bare {
 }
 
 impl Plan for Bare {
-    type Chip = super::chip::NoFeatures;
+    type Chip = NoFeatures;
 
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn is_bare(&self) -> bool {
-        true
-    }
+    const PARTS: Parts = Parts::DECIDING;
 
     #[inline(always)]
     fn is_dynamic(&self) -> bool {
@@ -102,24 +133,16 @@ impl Plan for Bare {
     }
 }
 
-/// Plain page mapping.
+/// Plain page mapping on a bare device.
 pub(super) struct Plain<const IS_DYNAMIC: bool> {
     pub(super) is_whole: bool,
     pub(super) bookings: Bookings,
 }
 
 impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
-    type Chip = super::chip::NoFeatures;
+    type Chip = NoFeatures;
 
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn is_bare(&self) -> bool {
-        true
-    }
+    const PARTS: Parts = Parts::NONE;
 
     #[inline(always)]
     fn is_dynamic(&self) -> bool {
@@ -137,7 +160,7 @@ impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     }
 }
 
-/// Whether a device is run as a bare one; see [`Plan::is_bare`].
+/// True if a device is run as a bare one: it has no parts but those that decide, and no features of the chip.
 pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> bool {
     let timing = &config.device.timing;
     let takes_time = timing.command_overhead.ns() > 0
@@ -153,32 +176,12 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !config.run.splits_latencies()
 }
 
-/// True if a bare device is run as a plain one; see [`Plan::is_plain`].
-pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bool {
-    device.has.is_plain
-        && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
-        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
-        && device.flash.nand().is_plain()
-        && !has_buffer
-}
-
-/// Whether domains of a bare device have nothing but writes and collections to do, as those of a plain one, so that it is kept how much
-/// their work presses.
-pub(super) fn only_collect(device: &Device, config: &Config, has_buffer: bool) -> bool {
-    device.has.only_collects
-        && device.has.map.is_none()
-        && device.has.reads.is_none()
-        && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
-        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
-        && !has_buffer
-}
-
-/// Whether a write of a whole page waits for nothing but its turn: no map entry, and no collection ahead of need.
+/// True if a write of a whole page waits for nothing but its turn: no map entry, and no collection ahead of need.
 pub(super) fn never_waits(device: &Device, config: &Config) -> bool {
     !device.has_owners && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
 }
 
-/// Whether a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.
+/// True if a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.
 pub(super) fn writes_whole_pages(config: &Config) -> bool {
     let page_size = u64::from(config.device.page_size);
     match &config.workload.source {

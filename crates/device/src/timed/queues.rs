@@ -7,7 +7,7 @@ use base::{Die, Domain, Geometry, Lpn, Queue};
 use engine::memory::in_words;
 use ftl::{Ftl, Why};
 
-use super::choice::{Begun, Urgency};
+use super::plain::keys::{Begun, Urgency};
 use crate::errors::RunError;
 use crate::pages::Share;
 

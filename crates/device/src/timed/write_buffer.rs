@@ -308,7 +308,7 @@ impl WriteBuffer {
 /// Notes that a page waits in the buffer for a queue, or no longer does.
 #[inline]
 fn note_buffered(context: &mut Context<'_, impl Plan>, queue: Queue, begins: bool) {
-    if !context.plan.is_bare() && context.waits.is_some() {
+    if context.splits_latencies() {
         let die = context.device.ftl.geometry().die_of_domain(queue.domain());
         context.note(|waits, now| waits.page_is_buffered(now, queue, die, begins));
     }

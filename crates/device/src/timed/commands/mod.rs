@@ -103,7 +103,7 @@ impl Commands {
     /// A command writes pages of the host. Where collections keep step with these, those of the die do what is due for them.
     #[inline]
     fn host_wrote(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, command: &Command, die: Die) {
-        if context.plan.is_plain() || !command.is_of_host() {
+        if !context.plan.has().schedules || !command.is_of_host() {
             return;
         }
         if let Some(patience) = &mut self.patience {
@@ -125,7 +125,7 @@ impl Commands {
     /// A page that a domain's collection read is in the controller, corrected.
     #[inline]
     pub(super) fn page_arrived(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
-        if context.plan.is_plain() {
+        if !context.plan.has().contents {
             // It was woken when the last page of the command left it, and nobody waits for the others.
             return;
         }
@@ -150,7 +150,7 @@ pub(super) fn program_placed(
     data: impl FnOnce(&Device) -> Content,
     old: Option<Ppn>,
 ) {
-    if context.plan.is_plain() {
+    if !context.plan.has().contents {
         return context.device.flash.program(placed.at, Content::EMPTY).expect_done();
     }
     let content = context.device.content_of(placed, data(context.device));
@@ -160,7 +160,7 @@ pub(super) fn program_placed(
 /// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
 #[inline(always)]
 pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if !context.plan.is_bare() && context.device.parts.are_several() && command.is_of_host() {
+    if context.plan.has().superpages && context.device.parts.are_several() && command.is_of_host() {
         note_parts(context, command);
     }
 }

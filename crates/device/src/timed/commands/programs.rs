@@ -164,7 +164,7 @@ impl Commands {
     ) -> u64 {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
         program_placed(context, placed, |device| device.expected(lpn, version), old);
-        if !context.plan.is_plain() {
+        if context.plan.has().buffer {
             host.begin_program(&context.queues, write);
         }
         command.add(placed.at, Carried::Transaction(write));

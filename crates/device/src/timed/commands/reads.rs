@@ -83,10 +83,8 @@ impl Commands {
 }
 
 fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: TransactionId, ppn: Ppn) {
-    if context.plan.is_plain() {
-        context.device.flash.read(ppn);
-    } else {
-        let content = context.device.flash.read(ppn);
+    let content = context.device.flash.read(ppn);
+    if context.plan.has().contents {
         context.device.note_read(ppn);
         let Transaction { lpn, version, .. } = *context.queues.get(read);
         context.device.note_host_read(lpn);

@@ -63,7 +63,7 @@ impl Commands {
         if let Some(queue) = dynamic {
             settled.presses = context.queues.writes(queue).first().is_none() && host.would_leave(queue);
             settled.shared = self.settle_shared(context, host, die, queue);
-        } else if !context.plan.is_plain() && !self.schedule.is_threshold() {
+        } else if context.plan.has().schedules && !self.schedule.is_threshold() {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
             for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut settled.domains) {
                 if *stand == Stand::Writes && context.device.ftl.is_busy(domain) {
@@ -106,7 +106,7 @@ impl Commands {
         domain: Domain,
     ) -> Option<bool> {
         if !context.device.ftl.is_busy(domain)
-            && (context.plan.is_plain() || !self.schedule.join_late(context, host, domain))
+            && !(context.plan.has().schedules && self.schedule.join_late(context, host, domain))
         {
             return Some(false);
         }
@@ -188,8 +188,8 @@ impl Commands {
         loop {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
-            let is_plain = context.plan.is_plain();
-            if !is_plain && !translated && !context.device.prepare_read(lpn) {
+            let may_wait = context.plan.has().mechanisms;
+            if may_wait && !translated && !context.device.prepare_read(lpn) {
                 let owner = context.device.owner_of(lpn);
                 let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
@@ -210,7 +210,7 @@ impl Commands {
                     continue;
                 }
                 let ftl = &context.device.ftl;
-                if !is_plain && !context.device.may_read(ppn) {
+                if may_wait && !context.device.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
                     if awaited.is_none() && context.device.may_read(ppn) {
@@ -305,11 +305,12 @@ impl Commands {
         queue: Queue,
     ) -> Option<Found> {
         let waiting = context.queues.writes(queue);
-        let waits_for_old_alone = context.plan.is_plain() || !context.device.has_owners && host.buffer().is_none();
+        let waits_for_old_alone =
+            !context.plan.has().mechanisms || !context.device.has_owners && host.buffer().is_none();
         if waits_for_old_alone && waiting.all_wait() {
             return None;
         }
-        if waiting.first_is_plain() && (context.plan.is_plain() || !context.device.has_owners) {
+        if waiting.first_is_plain() && !(context.plan.has().mechanisms && context.device.has_owners) {
             return waiting.first().map(|write| (None, write));
         }
         let mut skipped = [Lpn(0); MAX_SKIPPED];

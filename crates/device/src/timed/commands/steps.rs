@@ -110,7 +110,7 @@ impl Commands {
         };
         let first = command.len();
         let joins = self.join_step(context, command, die, domain, next, cause);
-        if joins && !context.plan.is_plain() && self.schedule.keeps_kind() {
+        if joins && context.plan.has().schedules && self.schedule.keeps_kind() {
             command.note_cause(first, cause);
         }
         let is_past = |ahead: Ahead, ftl: &Ftl| ahead.rests(ftl, domain).is_none();
@@ -122,7 +122,7 @@ impl Commands {
     /// Whether the schedule lets a domain's collection go on.
     #[inline]
     fn goes(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        context.plan.is_plain()
+        !context.plan.has().schedules
             || self.schedule.is_threshold()
             || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
     }
@@ -183,7 +183,7 @@ impl Commands {
             }
             is_first = false;
             self.collections.add_read(&context.plan, die, domain, flash.read(page));
-            if !context.plan.is_plain() {
+            if context.plan.has().mechanisms {
                 context.device.note_read(page);
             }
             command.add(page, Carried::Domain(domain));

@@ -7,22 +7,23 @@ use super::{Action, Commands};
 use crate::timed::choice::{Candidate, Choice, Next, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
+use crate::timed::plain::known;
 use crate::timed::plan::Plan;
 
 impl Commands {
     /// The next work of a free die: what is due on it is settled, then it is looked at, and then it chooses, once.
     #[inline(always)]
     pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
-        if let Some(action) = self.known(context, die) {
+        if let Some(action) = known::next(context, die) {
             return action;
         }
         let read = self.settle_reads(context, host, die);
-        let choice = match self.least(context, die) {
+        let choice = match known::least(context, die) {
             Some(choice) => choice,
             None => self.choice(context, host, die),
         };
         let chosen = self.choose(context, die, choice, read);
-        if !context.plan.is_plain()
+        if context.plan.has().schedules
             && let (Next::Read, Some(patience), Some(age)) = (chosen, &mut self.patience, choice.age())
         {
             patience.passed_over(die, age, context.now);
@@ -49,29 +50,11 @@ impl Commands {
         choice
     }
 
-    /// The next work of a die without reads, where that is known without a look at its domains.
-    #[inline(always)]
-    fn known(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Action> {
-        let are_compared = context.plan.is_plain() || context.queues.are_compared();
-        if !are_compared || context.queues.reads(die).first().is_some() {
-            return None;
-        }
-        let (urgency, domain) = context.queues.least(die);
-        match urgency.candidate(domain) {
-            Some(Some(Candidate::Collect(domain))) if !context.plan.is_dynamic() || context.plan.is_whole() => {
-                Some(Action::Collect(domain))
-            }
-            Some(Some(Candidate::Program(domain))) => Some(Action::Program(domain)),
-            Some(None) if !context.plan.is_dynamic() || self.all_wait(context, die) => Some(Action::Nothing),
-            _ => None,
-        }
-    }
-
     /// The choice of a die between its first read and the most urgent of all else.
     #[inline(always)]
     fn choose(&self, context: &Context<'_, impl Plan>, die: Die, choice: Choice, read: Option<Read>) -> Next {
         let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
-        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
+        let read = read.filter(|_| !context.plan.has().schedules || !self.has_waited(context, die, choice));
         choice.next(self.scheduler, read.and_then(|_| context.queues.reads(die).first_age()))
     }
 
@@ -102,34 +85,6 @@ impl Commands {
                 .domains_of_die(die)
                 .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
         }
-    }
-
-    /// True if nothing that waits in a die's shared queue can be programmed, as far as that is known; for where `are_compared`.
-    #[inline]
-    fn all_wait(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        let dynamic = context.device.ftl.allocation().dynamic();
-        dynamic.is_some_and(|dynamic| context.queues.writes(dynamic.queue_of_die(die)).all_wait())
-    }
-
-    /// The most urgent program or collection step of a die, where that is known without a look at its domains.
-    #[inline(always)]
-    fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
-        if !context.plan.is_plain() && !context.queues.are_compared() {
-            return None;
-        }
-        let least = context.queues.least(die);
-        if !context.plan.is_dynamic() {
-            return Choice::of_least(least);
-        }
-        let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
-        let waiting = context.queues.writes(queue);
-        if waiting.first().is_some() && !waiting.first_is_plain() {
-            return None;
-        }
-        let write = waiting.first_age().zip(waiting.first());
-        Choice::of_sharing(least, (queue, write), || {
-            context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)
-        })
     }
 
     /// The most urgent program or collection step of a die that stands so.

@@ -89,7 +89,7 @@ impl Host {
     /// The link gets the rest of a read, which needs no flash.
     #[inline(always)]
     pub(in crate::timed) fn send_rest(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, rest: u64) {
-        if !context.plan.is_bare()
+        if context.plan.has().front
             && let Some(link) = &mut self.front.link
             && rest > 0
         {

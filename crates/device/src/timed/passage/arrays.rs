@@ -31,7 +31,7 @@ impl Ways {
         load: Load,
     ) -> Delay {
         let flash = &context.device.flash;
-        let delay = if !context.plan.is_plain() && !command.sources().is_empty() {
+        let delay = if context.plan.has().copybacks && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
         } else if let Some(delay) = P::Chip::delay(context, command) {
             delay
@@ -80,11 +80,11 @@ impl Ways {
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
-        if context.plan.is_bare() {
-            return;
-        }
         P::Chip::runs(self, context, die, record, (from, until));
-        if !P::Chip::begins(self, context, die, record, (from, until), line) && self.timeline.is_some() {
+        if !P::Chip::begins(self, context, die, record, (from, until), line)
+            && context.plan.has().watchers
+            && self.timeline.is_some()
+        {
             let name = name_of(&record.command);
             self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, until);
         }

@@ -3,37 +3,11 @@
 use base::{Die, Duration, Instant, OpKind};
 use metrics::{LatencyPart, Track};
 
-use super::{DieRecord, Load, Passage, Phase, Ways, has_data_in};
+use super::{DieRecord, Load, Phase, Ways, has_data_in};
 use crate::timed::command::Command;
 use crate::timed::context::Context;
 use crate::timed::plan::{Chip, Plan};
 use crate::timed::timing::Line;
-
-impl Passage {
-    /// The measurement ends: transfers that were to begin later do not count, nor what follows on them.
-    pub(in crate::timed) fn end_measurement(&mut self, context: &mut Context<'_, impl Plan>) {
-        let Ways { timing, takes_ahead, .. } = &self.ways;
-        for (record, die) in self.dies.iter().zip(context.device.ftl.geometry().all_dies()) {
-            let recorder = &mut context.device.recorder;
-            let load = record.command.load();
-            recorder.leave_out_of_die(die, load.kind, context.now);
-            let is_data_out = record.phase == Phase::DataOut;
-            if !takes_ahead || !is_data_out && (record.phase, load.kind) != (Phase::Array, OpKind::Program) {
-                continue;
-            }
-            // A program goes as a whole, reads page by page.
-            let (transfers, time) = match is_data_out {
-                true => (load.count as u64, timing.transfer(true, 1)),
-                false => (1, timing.transfer(false, load.count)),
-            };
-            for from in (0..transfers).map(|number| record.sends + time * number) {
-                if from > context.now {
-                    recorder.leave_out_of_channel(record.channel, load.cause, from, from + time);
-                }
-            }
-        }
-    }
-}
 
 impl Ways {
     #[inline]
@@ -70,12 +44,12 @@ impl Ways {
         load: Load,
     ) {
         let number = record.channel;
-        if context.plan.is_bare() && self.takes_ahead {
+        if self.are_taken_ahead(&context.plan) {
             return self.take_ahead(context, number, die, record, load);
         }
         let channel = &mut self.channels[number as usize];
         if context.now < channel.until || channel.is_awaited {
-            let is_short = !context.plan.is_bare() && record.phase == Phase::Command && !record.command.has_data_in();
+            let is_short = context.plan.has().cycles && record.phase == Phase::Command && !record.command.has_data_in();
             let line = if is_short { &mut channel.commands } else { &mut channel.waiting };
             line.push_back(die);
             context.note(|waits, now| waits.die_does(now, die, LatencyPart::Channel));
@@ -85,33 +59,6 @@ impl Ways {
             }
         } else {
             self.grant(context, number, die, record, load);
-        }
-    }
-
-    /// Gives a channel to a die for all transfers of its command, behind those who asked before.
-    #[inline(always)]
-    fn take_ahead(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        number: u32,
-        die: Die,
-        record: &mut DieRecord,
-        load: Load,
-    ) {
-        let channel = &mut self.channels[number as usize];
-        let from = channel.until.max(context.now);
-        let is_data_out = record.phase == Phase::DataOut;
-        let until = from + self.timing.transfer(is_data_out, load.count);
-        (channel.until, record.sends) = (until, from);
-        if !context.draining {
-            context.device.recorder.channel_busy(number, load.cause, from, until);
-        }
-        if is_data_out {
-            channel.senders.push_back(die);
-            let delay = self.timing.data_out();
-            self.timers.set(delay.line.0, from + delay.time, number);
-        } else {
-            self.start_array(context, die, record, load, until);
         }
     }
 
@@ -129,13 +76,13 @@ impl Ways {
         load: Load,
     ) {
         let (phase, Load { kind, cause, count, .. }) = (record.phase, load);
-        let is_bare = context.plan.is_bare();
+        let parts = context.plan.has();
         let (delay, pages) = match (phase, kind) {
             (Phase::Command, OpKind::Program) if has_data_in(&context.plan, record, load) => {
                 (self.timing.data_in(count), count as u64)
             }
             (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
-            (Phase::Command, _) if !is_bare => (self.timing.command(count), 0),
+            (Phase::Command, _) if parts.cycles => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
         let carried = record.command.item(usize::from(record.sent)).carried;
@@ -144,7 +91,7 @@ impl Ways {
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
-        if !is_bare {
+        if parts.cycles {
             until = until.max(self.through_dram(now, part.map_or(self.timing.dram * pages, |part| part.dram)));
         }
         let is_decided = phase == Phase::Command && self.decides_early;
@@ -158,7 +105,7 @@ impl Ways {
         if !context.draining {
             context.device.recorder.channel_busy(number, cause, now, until);
         }
-        if !is_bare && self.timeline.is_some() {
+        if parts.watchers && self.timeline.is_some() {
             self.record_transfer(number, (&record.command, record.sent), pages, now, until);
         }
         if is_decided {

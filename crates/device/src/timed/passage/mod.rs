@@ -104,9 +104,9 @@ const _: () = assert!(std::mem::offset_of!(DieRecord, command) + Command::BYTES_
 /// What a command asks of channel and array.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
-    kind: OpKind,
-    cause: Cause,
-    count: usize,
+    pub(super) kind: OpKind,
+    pub(super) cause: Cause,
+    pub(super) count: usize,
     /// The page that the die reads next for its collection, if nothing comes in between.
     next: Option<Spot>,
 }
@@ -181,7 +181,7 @@ pub(super) struct Ways {
     decides_early: bool,
     /// Whether a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
     /// and nothing waits for the end of a command's transfer.
-    takes_ahead: bool,
+    pub(super) takes_ahead: bool,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
     timeline: Option<Timeline>,
@@ -216,7 +216,7 @@ impl Passage {
                 timing.lines(),
                 channels + dies + 6 + if P::Chip::overlaps(context) { dies } else { 0 },
             ),
-            takes_ahead: context.plan.is_bare() && decides_early && timing.all_take_time(),
+            takes_ahead: !context.plan.has().cycles && decides_early && timing.all_take_time(),
             timing,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
@@ -359,13 +359,15 @@ impl Passage {
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, .. } = load;
         count(context, die, &record.command, load);
-        if !context.plan.is_plain() {
+        if context.plan.has().schedules {
             self.ways.end_idle_time(die, record);
+        }
+        if context.plan.has().copybacks {
             count_copyback(context, &record.command);
         }
         record.sent = 0;
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
-        let has_cycles = !context.plan.is_bare() && self.ways.timing.has_command_cycles();
+        let has_cycles = context.plan.has().cycles && self.ways.timing.has_command_cycles();
         if has_data_in(&context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
             self.ways.ask_channel(context, die, record, load);
@@ -377,8 +379,9 @@ impl Passage {
     /// A channel finished a transfer.
     #[inline(always)]
     pub(super) fn transfer_done<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) -> Transferred {
+        let taken_ahead = self.ways.are_taken_ahead(&context.plan);
         let channel = &mut self.ways.channels[number as usize];
-        if context.plan.is_bare() && self.ways.takes_ahead {
+        if taken_ahead {
             let die = *channel.senders.front().expect("a die that sends");
             return self.page_left(context, number, die);
         }
@@ -392,7 +395,7 @@ impl Passage {
         }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_mixed = !context.plan.is_plain() && command.is_mixed();
+            let is_mixed = context.plan.has().copybacks && command.is_mixed();
             let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
             self.release(context, number);
             let record = &mut self.dies[die.index()];
@@ -416,12 +419,12 @@ impl Passage {
                     self.idle.insert(die);
                 }
             }
-            if context.plan.is_bare() && self.ways.takes_ahead {
+            if self.ways.are_taken_ahead(&context.plan) {
                 self.ways.channels[number as usize].senders.pop_front();
             } else {
                 self.release(context, number);
             }
-        } else if context.plan.is_bare() && self.ways.takes_ahead {
+        } else if self.ways.are_taken_ahead(&context.plan) {
             let delay = self.ways.timing.data_out();
             self.ways.timers.set(delay.line.0, context.now + delay.time, number);
         } else {
@@ -430,7 +433,7 @@ impl Passage {
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));
         }
-        let corrected = if context.plan.is_bare() { Some(carried) } else { self.correct(context, carried) };
+        let corrected = if context.plan.has().cycles { self.correct(context, carried) } else { Some(carried) };
         Transferred::DataOut { die, is_last, corrected }
     }
 
@@ -438,7 +441,7 @@ impl Passage {
     #[inline(always)]
     pub(super) fn release<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) {
         let channel = &mut self.ways.channels[number as usize];
-        let command = if context.plan.is_bare() { None } else { channel.commands.pop_front() };
+        let command = if context.plan.has().cycles { channel.commands.pop_front() } else { None };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
             let record = &mut self.dies[die.index()];
             if !P::Chip::granted(&mut self.ways, context, number, die, record.phase, command.is_some()) {
@@ -451,7 +454,7 @@ impl Passage {
     #[inline(always)]
     pub(super) fn array_done<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die) -> ArrayDone {
         let record = &mut self.dies[die.index()];
-        if !context.plan.is_plain() && record.phase == Phase::Idle {
+        if context.plan.has().schedules && record.phase == Phase::Idle {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
@@ -491,7 +494,7 @@ pub(super) fn count<P: Plan>(
     if P::Chip::begun(context, die, command) {
         return;
     }
-    if !context.plan.is_plain() && command.is_mixed() {
+    if context.plan.has().copybacks && command.is_mixed() {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
     } else {
         context.device.recorder.counters.command(cause, kind, count as u64);
@@ -504,7 +507,7 @@ pub(super) fn count<P: Plan>(
 /// True if data are sent with a command.
 #[inline(always)]
 fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> bool {
-    if plan.is_plain() { load.kind == OpKind::Program } else { record.command.has_data_in() }
+    if plan.has().copybacks { record.command.has_data_in() } else { load.kind == OpKind::Program }
 }
 
 /// A command that copies pages is counted as what it is, and its sources have to fit too.

@@ -22,7 +22,7 @@ use crate::timed::queues::Queues;
 pub(in crate::timed) fn moves_page<P: Plan>(timed: &mut Timed<'_, '_, P>, die: Die, action: Action) -> bool {
     let Action::Collect(domain) = action else { return false };
     let Timed { context, host, commands, passage, .. } = timed;
-    if !context.plan.is_plain() {
+    if context.plan.has().mechanisms {
         return false;
     }
     let command = passage.next_command(die);
