@@ -28,14 +28,11 @@ MACHINE = (
     "die.rs",
     "bus.rs",
     "choose.rs",
+    "array.rs",
     "mod.rs",
-    "choice.rs",
     "context.rs",
-    "passage/mod.rs",
-    "passage/arrays.rs",
-    "passage/channels.rs",
 )
-"""Files of `timed` that are to know no feature: as they are to be, and those that do that work until then."""
+"""Files of `timed` that are to know no feature."""
 
 FEATURES = re.compile(
     r"suspen|cache|follow|wordline|one_shot|two_pass|(?:first|second)_pass|codeword|slow_die|\blink\b", re.I

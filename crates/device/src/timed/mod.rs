@@ -6,57 +6,57 @@
 //!
 //! Pages flow one way. The host puts them into queues; commands are built of what is in the queues, and pass through
 //! channels and arrays; and the host is told when they are done. Each of these parts keeps its own fields, and only
-//! [`Timed`] sees all of them. What a free die does next is chosen in `choice`, from plain views.
+//! [`Timed`] sees all of them. Here they are set up; the machine that drives them is in `run`.
 
+mod array;
+mod bus;
 pub(crate) mod chip;
-mod choice;
+mod choose;
 mod collections;
 mod command;
 mod commands;
 mod context;
 mod cut;
+mod die;
 mod front;
 mod gc_schedule;
 mod holders;
 mod host;
 mod idle;
-mod passage;
 mod plain;
 mod plan;
 mod queues;
 pub(crate) mod requests;
+mod run;
 mod timing;
 mod waits;
 mod write_buffer;
 
-use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
+use base::{Geometry, Instant, PageLayout};
 use config::Config;
 use config::model::{Checks, Replay};
 use ftl::BufferFill;
 use ftl::schedule::Schedule;
-use metrics::{Admission, LatencyPart, SplitLatencies, Timeline};
+use metrics::{Admission, SplitLatencies, Timeline};
 use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::errors::RunError;
 use crate::watch::Watch;
-use crate::{uncorrectable, watchdog, wear};
+use crate::wear;
 
-use command::{Carried, Command, Item};
-use commands::{Action, Commands, note_bystanders};
+use commands::Commands;
 use context::Context;
+use die::Passage;
+
 use front::wanted::Wanted;
-use gc_schedule::Idle;
 use host::Host;
-use passage::{ArrayDone, Event, Passage, Transferred};
 use plain::record::Bookings;
-use plain::{booking, pages};
-use plan::{Any, Bare, Chip, Feature, Features, Plain, Plan};
+use plan::{Any, Bare, Feature, Features, Plain, Plan};
 use queues::Queues;
 use timing::Timing;
 use waits::Waits;
-use write_buffer::WriteBuffer;
 
 /// A device in time.
 struct Timed<'a, 'w, P: Plan = Any> {
@@ -199,417 +199,5 @@ impl Setup<'_, '_> {
         let mut timed = Timed { workload, watch, context, host, commands, passage, fill, told_room: None, cut };
         timed.run()?;
         Ok(timed.passage.into_timeline())
-    }
-}
-
-impl<P: Plan> Timed<'_, '_, P> {
-    /// The machine: let requests in, then let free dies take work and go from event to event.
-    fn run(&mut self) -> Result<(), RunError> {
-        loop {
-            self.report()?;
-            self.context.queues.end_events();
-            if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
-                self.passage.set_arrival(at);
-            }
-            self.tell_fill();
-            self.host.begin_flushing(&mut self.context);
-            if !self.go_on()? {
-                break;
-            }
-        }
-        // A request that was not taken in whole, because somebody wants to stop, keeps its place.
-        self.watch.interrupt.check().map_err(|_| RunError::Stopped)?;
-        if self.is_cut() {
-            self.cut_power();
-            return Ok(());
-        }
-        assert!(self.host.is_idle(), "the device stands still with requests in it");
-        assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
-        assert!(self.context.chip.is_over(), "the device stands still with an operation that was not finished");
-        if let (Some(waits), Some(split)) = (&mut self.context.waits, &mut self.context.device.recorder.split) {
-            split.tell_served(waits.take_served());
-        }
-        self.context.device.recorder.finish(self.host.last_completion());
-        if self.context.plan.has().assembly {
-            self.context.device.flash.close_assembly();
-            self.context.device.fill_up();
-        }
-        Ok(())
-    }
-
-    /// Lets free dies take work and goes to the next event, until something changes for the host: a request is complete, the next
-    /// one arrives, or pages may leave the write buffer. Returns whether there was an event.
-    fn go_on(&mut self) -> Result<bool, RunError> {
-        let completed = self.host.completions();
-        let paused = self.host.take_wait();
-        let mut has_admitted = true;
-        loop {
-            self.dispatch();
-            if self.host.completions() != completed || paused {
-                // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
-                // write buffer was full, and its flush has begun.
-                return Ok(true);
-            }
-            if has_admitted && self.host.is_idle() {
-                self.drain();
-                if self.host.flush_at_the_end(&mut self.context) {
-                    return Ok(true);
-                }
-            }
-            has_admitted = false;
-            if self.context.plan.has().front {
-                self.passage.set_of_host(self.host.front.due());
-            }
-            let Some(now) = self.passage.next_instant() else { return Ok(false) };
-            self.context.now = now;
-            if self.is_cut() {
-                return Ok(false);
-            }
-            self.check_time()?;
-            if self.context.plan.has().mechanisms {
-                self.context.device.tell_time(now);
-                if self.context.device.flash.nand().may_fail_reads() {
-                    uncorrectable::check_reads(self.context.device)?;
-                }
-            }
-            if !self.context.draining {
-                self.context.tick();
-            }
-            let has_arrived = self.happen();
-            let has_room = self.context.plan.has().buffer && self.host.buffer().is_some_and(WriteBuffer::has_changed);
-            if has_arrived || self.host.completions() != completed || has_room {
-                return Ok(true);
-            }
-            self.report()?;
-        }
-    }
-
-    /// Reports progress now and then: between two requests there may be minutes of collections.
-    #[inline]
-    fn report(&mut self) -> Result<(), RunError> {
-        let progress = || self.workload.progress();
-        if !self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)? {
-            return Ok(());
-        }
-        self.look_for_progress()
-    }
-
-    /// Fails where the device works on and on, and nothing of it comes to the host.
-    #[cold]
-    fn look_for_progress(&mut self) -> Result<(), RunError> {
-        let device = &mut *self.context.device;
-        if device.watchdog.stands_still(&device.recorder.counters) {
-            return Err(watchdog::described(device, &self.host.in_words()));
-        }
-        Ok(())
-    }
-
-    /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the
-    /// next request arrived.
-    #[inline(always)]
-    fn happen(&mut self) -> bool {
-        let mut has_arrived = false;
-        self.context.queues.begin_events();
-        while let Some(event) = self.passage.take_event() {
-            match event {
-                Event::TransferDone(channel) => self.transfer_done(channel),
-                Event::ArrayDone(die) => self.array_done(die),
-                Event::Arrival => has_arrived = true,
-                Event::Corrected => {
-                    let corrected = self.passage.corrected();
-                    self.page_arrived(corrected);
-                }
-                Event::OfChip => P::Chip::timer(self),
-                Event::OfChipOnDie(die) => P::Chip::timer_of_die(self, die),
-                // There may be room for more, or a turn.
-                Event::Passed(lane) => has_arrived |= self.host.passed(&mut self.context, lane),
-            }
-        }
-        has_arrived
-    }
-
-    /// Fails while 64 bits still hold the times of what was begun.
-    #[inline]
-    fn check_time(&self) -> Result<(), RunError> {
-        if self.context.now <= Instant::LAST {
-            return Ok(());
-        }
-        Err(RunError::Failed(
-            "the run passes 292 years of simulated time; expected requests that lie closer together, fewer of them, or \
-             shorter operations in `device.timing`"
-                .into(),
-        ))
-    }
-
-    /// Tells the FTL how full the write buffer is, if it asks.
-    #[inline]
-    fn tell_fill(&mut self) {
-        if let Some(fill) = self.fill
-            && let Some(buffer) = self.host.buffer()
-            && self.told_room != Some(buffer.room())
-        {
-            self.told_room = Some(buffer.room());
-            fill.tell(&mut self.context.device.ftl, self.context.now, buffer.fill());
-        }
-    }
-
-    /// The host is done, now: what begins from here on is not measured.
-    fn drain(&mut self) {
-        if !self.context.draining {
-            self.context.draining = true;
-            booking::end_measurement(self);
-            self.passage.end_measurement(&mut self.context);
-        }
-    }
-}
-
-// Dies choose.
-impl<P: Plan> Timed<'_, '_, P> {
-    /// Lets every die that is free and may have work choose.
-    #[inline(always)]
-    fn dispatch(&mut self) {
-        loop {
-            if self.context.plan.is_dynamic() {
-                self.offer_shared_writes();
-            }
-            while let Some(die) = self.context.queues.take_woken() {
-                self.choose(die);
-            }
-            let wakes = self.context.device.has_owners || self.context.device.has.reads.is_some();
-            if !self.context.plan.has().mechanisms || !wakes || !self.wake_owners() {
-                return;
-            }
-        }
-    }
-
-    /// Wakes the dies of domains that have got something to do for others. Returns whether there are any, or a map entry
-    /// came that a write may have waited for.
-    #[cold]
-    fn wake_owners(&mut self) -> bool {
-        let mut any = false;
-        while let Some(domain) = self.context.device.take_woken() {
-            self.context.queues.wake(self.context.device.ftl.geometry().die_of_domain(domain));
-            any = true;
-        }
-        any
-    }
-
-    /// Offers waiting writes of a dynamic allocation to free dies, round robin.
-    fn offer_shared_writes(&mut self) {
-        let Some(dynamic) = self.context.device.has.dynamic else { return };
-        for queue in self.context.queues.all() {
-            while self.passage.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
-                let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.passage.idle_dies(queue));
-                let Some(die) = next else { break };
-                let queues = &self.context.queues;
-                if !self.context.plan.has().mechanisms && queues.writes(queue).all_wait() && !queues.is_woken(die) {
-                    // It has nothing else to do either.
-                    break;
-                }
-                self.choose(die);
-                if self.passage.is_idle(die) {
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Has a die, if it is free, do what it does next.
-    #[inline(always)]
-    fn choose(&mut self, die: Die) {
-        if !self.passage.is_idle(die) {
-            P::Chip::beside(self, die);
-            booking::asked_at_work(self, die);
-            return;
-        }
-        if P::Chip::before(self, die) {
-            return;
-        }
-        booking::asks_channel(self, die);
-        let Timed { context, host, commands, .. } = self;
-        let action = commands.next(context, host, die);
-        if !pages::moves_page(self, die, action) {
-            self.carry_out(die, action);
-        }
-    }
-
-    /// Starts the command that was built for a die.
-    #[inline(always)]
-    fn start(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        passage.start(context, die, passage.command(die).load());
-        note_bystanders(context, passage.command(die));
-    }
-
-    /// The same, unless its pages wait for others: then the die chooses again.
-    #[inline(always)]
-    fn start_or_gather(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        if !P::Chip::gathers(&mut passage.ways, context, die, &mut passage.dies[die.index()].command) {
-            self.start(die);
-        }
-    }
-
-    /// Has a die do something.
-    #[inline(never)]
-    fn carry_out(&mut self, die: Die, action: Action) {
-        let Timed { context, host, commands, passage, .. } = self;
-        if matches!(action, Action::Nothing) {
-            if context.plan.has().schedules {
-                self.fill_idle_time(die);
-            }
-        } else if commands.build(context, host, passage.next_command(die), die, action) {
-            self.start_or_gather(die);
-        }
-        self.note_choice(die);
-    }
-
-    /// Notes what a die does from now on, and for which pages.
-    #[inline(always)]
-    fn note_choice(&mut self, die: Die) {
-        if self.context.splits_latencies() {
-            self.note_choice_in_waits(die);
-        }
-    }
-
-    #[cold]
-    fn note_choice_in_waits(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        if passage.is_idle(die) {
-            let ftl = &context.device.ftl;
-            let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.is_busy(domain));
-            let what = if collects { LatencyPart::GcWait } else { LatencyPart::Queue };
-            context.note(|waits, now| waits.die_does(now, die, what));
-            return;
-        }
-        let command = passage.command(die);
-        let what = LatencyPart::of_command(command.kind(), command.cause());
-        for item in command.items() {
-            if let Carried::Transaction(page) = item.carried {
-                context.note(|waits, now| waits.command_begins(now, page, die, what));
-            }
-        }
-    }
-
-    /// A die has nothing to do.
-    #[inline]
-    fn fill_idle_time(&mut self, die: Die) {
-        match self.commands.schedule.fill_idle_time(&mut self.context, &self.host, die) {
-            Idle::Rests => {}
-            Idle::Times(_) if self.passage.times_idle(die) => {}
-            Idle::Times(idle) => self.passage.time_idle(self.context.now, die, idle),
-            Idle::Collects => self.context.queues.wake(die),
-        }
-    }
-}
-
-// Commands are done.
-impl<P: Plan> Timed<'_, '_, P> {
-    fn transfer_done(&mut self, channel: u32) {
-        match self.passage.transfer_done(&mut self.context, channel) {
-            Transferred::Nothing => {}
-            Transferred::DataIn(die) => data_in(&mut self.context, &mut self.host, self.passage.command(die)),
-            Transferred::DataAhead(die) => {
-                if let Some(command) = P::Chip::ahead(&self.context, die) {
-                    data_in(&mut self.context, &mut self.host, &command);
-                }
-            }
-            Transferred::DataOut { die, is_last, corrected } => {
-                if is_last {
-                    self.context.queues.wake(die);
-                    if P::Chip::overlaps(&self.context) {
-                        self.note_choice(die);
-                    }
-                }
-                if let Some(carried) = corrected {
-                    self.page_arrived(carried);
-                }
-            }
-        }
-    }
-
-    /// A page that was read is in the controller, corrected.
-    fn page_arrived(&mut self, carried: Carried) {
-        match carried {
-            Carried::Transaction(read) => self.host.read_done(&mut self.context, read),
-            Carried::Domain(domain) => self.commands.page_arrived(&mut self.context, domain),
-        }
-    }
-
-    fn array_done(&mut self, die: Die) {
-        if booking::array_done(self, die) {
-            return;
-        }
-        match self.passage.array_done(&mut self.context, die) {
-            ArrayDone::DataNext => {}
-            ArrayDone::MayChoose => self.context.queues.wake(die),
-            ArrayDone::Command => {
-                self.context.queues.wake(die);
-                self.command_done(die);
-                if P::Chip::goes_on(&mut self.passage, &mut self.context, die) {
-                    self.note_choice(die);
-                }
-            }
-            ArrayDone::WasIdle => {
-                if self.commands.schedule.begin_on(&mut self.context, &self.host, die) {
-                    self.context.queues.wake(die);
-                }
-            }
-        }
-    }
-
-    /// A program or an erase is done.
-    fn command_done(&mut self, die: Die) {
-        let Timed { context, host, commands, passage, .. } = self;
-        let command = passage.command(die);
-        if command.kind() == OpKind::Program {
-            match P::Chip::programmed(context, die, command) {
-                Some(false) => return,
-                Some(true) => {}
-                None if !context.plan.has().assembly => {}
-                None => context.device.flash.programmed(command.items().iter().map(|item| item.ppn)),
-            }
-        }
-        let is_erase = command.kind() == OpKind::Erase;
-        match (command.kind(), command.cause()) {
-            (OpKind::Erase, _) => {
-                let geometry = *context.device.ftl.geometry();
-                // One item per block; a unit's blocks are in a row.
-                for &Item { ppn, carried } in command.items().iter().step_by(geometry.unit_width as usize) {
-                    if let Carried::Domain(domain) = carried {
-                        commands.erased(context, host, domain, geometry.unit_of(ppn));
-                    }
-                }
-            }
-            // Collections that keep step by kind alone program data beside pages of the map.
-            (OpKind::Program, cause) if matches!(cause, Cause::Host | Cause::Mapping) || command.is_mixed() => {
-                for item in command.items() {
-                    match item.carried {
-                        Carried::Transaction(write) => host.write_done(context, write),
-                        Carried::Domain(domain) => {
-                            if let Some(map) = context.device.has.map {
-                                map.committed(&mut context.device.ftl, domain);
-                            }
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-        if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
-            passage.offer(die);
-        }
-    }
-}
-
-/// The data of a program for the host are in the chip.
-fn data_in<P: Plan>(context: &mut Context<'_, P>, host: &mut Host, command: &Command) {
-    // Data that are sent a second time leave the write buffer then.
-    if host.releases_early() && !P::Chip::sends_again(context, command) {
-        for item in command.items() {
-            if let Carried::Transaction(write) = item.carried {
-                host.write_transferred(context, write);
-            }
-        }
     }
 }

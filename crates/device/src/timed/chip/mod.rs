@@ -19,7 +19,7 @@ use config::Config;
 use super::Timed;
 use super::command::{Carried, Command};
 use super::context::Context;
-use super::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
+use super::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
 use super::plan::{Any, Plan};
 use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;

@@ -11,7 +11,7 @@ use base::{Die, Domain, Ppn, Queue, Selection};
 use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
 
-use super::choice::Found;
+use super::choose::Found;
 use super::collections::Collections;
 use super::command::{Carried, Command, Item};
 use super::context::Context;
@@ -40,7 +40,7 @@ pub(super) enum Action {
 
 /// Builds commands, and knows what collections need of them.
 pub(super) struct Commands {
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
     pub(super) schedule: GcSchedule,
     pub(super) collections: Collections,
     /// Whether reads wait for a foreground GC of their die.
@@ -64,12 +64,6 @@ impl Commands {
         }
     }
 
-    /// Collections of a die share commands.
-    #[inline(always)]
-    pub(super) fn merges_collections(&self) -> bool {
-        self.scheduler.merges_collections()
-    }
-
     /// Builds the command for what a die does. Returns whether there is one: what a page was to be protected from may be
     /// gone by now.
     #[inline]
@@ -83,7 +77,7 @@ impl Commands {
     ) -> bool {
         match action {
             Action::Nothing => return false,
-            Action::Read(read, ppn) => self.read(context, command, die, read, ppn),
+            Action::Read(read, ppn) => self.read_found(context, command, die, (None, read, ppn)),
             Action::Program(domain) => {
                 self.program(context, host, command, die, domain);
                 self.host_wrote(context, host, command, die);

@@ -6,7 +6,7 @@ use ftl::Placed;
 
 use super::{Commands, program_placed};
 use crate::device::Device;
-use crate::timed::choice::Found;
+use crate::timed::choose::Found;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::Host;

@@ -13,19 +13,7 @@ use crate::timed::queues::{Transaction, TransactionId};
 pub(in crate::timed) type FoundRead = (Option<TransactionId>, TransactionId, Ppn);
 
 impl Commands {
-    /// Reads the page of the first read of a die, and with it those of other reads that fit its address.
-    pub(super) fn read(
-        &self,
-        context: &mut Context<'_, impl Plan>,
-        command: &mut Command,
-        die: Die,
-        read: TransactionId,
-        ppn: Ppn,
-    ) {
-        self.read_found(context, command, die, (None, read, ppn));
-    }
-
-    /// The same of a read that was found behind another one.
+    /// Reads the page of a read of a die, and with it those of other reads that fit its address.
     #[inline(always)]
     pub(in crate::timed) fn read_found(
         &self,

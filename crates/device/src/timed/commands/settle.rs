@@ -4,7 +4,7 @@
 use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
 
 use super::Commands;
-use crate::timed::choice::Found;
+use crate::timed::choose::Found;
 use crate::timed::collections::NextStep;
 use crate::timed::command::MAX_PLANES;
 use crate::timed::context::Context;
@@ -105,9 +105,8 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> Option<bool> {
-        if !context.device.ftl.is_busy(domain)
-            && !(context.plan.has().schedules && self.schedule.join_late(context, host, domain))
-        {
+        let has_schedules = context.plan.has().schedules;
+        if !context.device.ftl.is_busy(domain) && (!has_schedules || !self.schedule.join_late(context, host, domain)) {
             return Some(false);
         }
         if context.device.has_owners

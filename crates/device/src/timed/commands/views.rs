@@ -4,7 +4,7 @@ use base::{Die, Domain, Queue};
 
 use super::settle::{Read, Settled, Stand};
 use super::{Action, Commands};
-use crate::timed::choice::{Candidate, Choice, Next, View, Waiting};
+use crate::timed::choose::{Candidate, Choice, Next, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
 use crate::timed::plain::known;

@@ -4,7 +4,7 @@
 use base::{Die, OpKind};
 
 use crate::timed::context::Context;
-use crate::timed::passage::{DieRecord, Load, Passage, Phase, Ways};
+use crate::timed::die::{DieRecord, Load, Passage, Phase, Ways};
 use crate::timed::plan::Plan;
 
 impl Passage {

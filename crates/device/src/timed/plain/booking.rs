@@ -9,7 +9,7 @@ use crate::timed::Timed;
 use crate::timed::command::{Carried, Command, Item};
 use crate::timed::commands::Commands;
 use crate::timed::context::Context;
-use crate::timed::passage::{Channel, Passage, Phase, Ways};
+use crate::timed::die::{Channel, Passage, Phase, Ways};
 use crate::timed::plan::Plan;
 
 /// Pages that a die moves without booking after a booking was given up for another die.

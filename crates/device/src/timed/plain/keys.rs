@@ -4,7 +4,7 @@
 use base::{Domain, Queue};
 
 use crate::scheduler::NOT_URGENT;
-use crate::timed::choice::{Candidate, Choice};
+use crate::timed::choose::{Candidate, Choice};
 use crate::timed::queues::TransactionId;
 
 /// The beginning of a collection.

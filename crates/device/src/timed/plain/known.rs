@@ -2,7 +2,7 @@
 
 use base::Die;
 
-use crate::timed::choice::{Candidate, Choice};
+use crate::timed::choose::{Candidate, Choice};
 use crate::timed::commands::Action;
 use crate::timed::context::Context;
 use crate::timed::plan::Plan;

@@ -1,7 +1,7 @@
 //! Plain devices in their own way: what the executor does for all of them is written here a second time, for speed.
 //!
 //! Page mapping alone decides there what a collection does, pages store nothing, and little comes in between. So pages that move are
-//! asked for by unit and slot ([`pages`]), and what a die will do next is known ([`booking`]). Where domains have little to do, a die
+//! asked for by unit and slot ([`moves`]), and what a die will do next is known ([`booking`]). Where domains have little to do, a die
 //! compares their keys ([`keys`], [`known`]), and where nothing goes before others on a channel it is taken ahead ([`ahead`]). Each way in says
 //! whether it is taken; without it the executor does the same, as it does for all others.
 
@@ -9,7 +9,7 @@ mod ahead;
 pub(super) mod booking;
 pub(super) mod keys;
 pub(super) mod known;
-pub(super) mod pages;
+pub(super) mod moves;
 pub(super) mod record;
 
 use config::Config;

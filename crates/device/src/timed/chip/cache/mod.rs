@@ -13,13 +13,13 @@ use ftl::Op;
 use metrics::LatencyPart;
 
 use crate::timed::Timed;
+use crate::timed::array::name_of;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command, Item};
 use crate::timed::commands::{Action, Commands, note_bystanders};
 use crate::timed::context::Context;
+use crate::timed::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count};
 use crate::timed::host::Host;
-use crate::timed::passage::arrays::name_of;
-use crate::timed::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count};
 use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Line, Timing};
 use followers::{Followers, Stage};

@@ -11,7 +11,7 @@ use crate::timed::Timed;
 use crate::timed::command::{Carried, Command, Pass};
 use crate::timed::commands::program_placed;
 use crate::timed::context::Context;
-use crate::timed::passage::Ways;
+use crate::timed::die::Ways;
 use crate::timed::plan::{Any, Chip, Feature};
 use crate::timed::timing::{Delay, Timing};
 

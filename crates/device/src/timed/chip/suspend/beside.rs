@@ -12,8 +12,8 @@ use crate::timed::commands::reads::FoundRead;
 use crate::timed::commands::settle::Stand;
 use crate::timed::commands::{Action, Commands};
 use crate::timed::context::Context;
+use crate::timed::die::{Passage, Phase};
 use crate::timed::host::Host;
-use crate::timed::passage::{Passage, Phase};
 use crate::timed::plan::{Chip, Features, Plan};
 use crate::timed::queues::Transaction;
 

@@ -12,10 +12,10 @@ use config::{Config, model};
 
 use crate::errors::Refusal;
 use crate::timed::Timed;
+use crate::timed::array::name_of;
 use crate::timed::command::Command;
 use crate::timed::context::Context;
-use crate::timed::passage::arrays::name_of;
-use crate::timed::passage::{ArrayDone, DieRecord, Phase, Ways};
+use crate::timed::die::{ArrayDone, DieRecord, Phase, Ways};
 use crate::timed::plan::{Any, Chip, Feature};
 use crate::timed::timing::{Line, Timing};
 use operations::Operations;

@@ -3,9 +3,9 @@
 use base::{Die, Instant, OpKind};
 use metrics::LatencyPart;
 
+use crate::timed::array::name_of;
 use crate::timed::context::Context;
-use crate::timed::passage::arrays::name_of;
-use crate::timed::passage::{DieRecord, Phase, Ways};
+use crate::timed::die::{DieRecord, Phase, Ways};
 use crate::timed::plan::{Chip, Features};
 
 /// The operation of a die is suspended now.

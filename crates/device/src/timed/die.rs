@@ -2,9 +2,6 @@
 //!
 //! It knows addresses and times. For whom a page is, it hands back to those above, as it was given.
 
-pub(super) mod arrays;
-mod channels;
-
 use std::collections::VecDeque;
 
 use base::{Cause, Die, Duration, Instant, OpKind, Queue};
@@ -91,7 +88,7 @@ pub(super) struct DieRecord {
     /// Pages of a read that have left the die.
     pub(super) sent: u8,
     /// Whether a timer runs that says how long it has been idle.
-    times_idle: bool,
+    pub(super) times_idle: bool,
     /// Its channel.
     pub(super) channel: u32,
     /// When the transfer of its command begins, or began, where channels are taken ahead.
@@ -108,7 +105,7 @@ pub(super) struct Load {
     pub(super) cause: Cause,
     pub(super) count: usize,
     /// The page that the die reads next for its collection, if nothing comes in between.
-    next: Option<Spot>,
+    pub(super) next: Option<Spot>,
 }
 
 impl Load {
@@ -149,7 +146,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Whether dies wait for it.
-    fn is_waited_for(&self) -> bool {
+    pub(super) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty() || !self.commands.is_empty()
     }
 }
@@ -172,19 +169,19 @@ pub(super) struct Ways {
     pub(super) timers: Timers,
     pub(super) channels: Vec<Channel>,
     /// Ranks of timers before those of dies.
-    dies_from: u32,
+    pub(super) dies_from: u32,
     /// How many dies there are.
-    dies: u32,
+    pub(super) dies: u32,
     /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
     /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
     /// write that is not ready is refused.
-    decides_early: bool,
+    pub(super) decides_early: bool,
     /// Whether a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
     /// and nothing waits for the end of a command's transfer.
     pub(super) takes_ahead: bool,
     /// When the controller's DRAM has moved all that it was given.
-    dram_free: Instant,
-    timeline: Option<Timeline>,
+    pub(super) dram_free: Instant,
+    pub(super) timeline: Option<Timeline>,
 }
 
 impl Passage {
@@ -506,7 +503,7 @@ pub(super) fn count<P: Plan>(
 
 /// True if data are sent with a command.
 #[inline(always)]
-fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> bool {
+pub(super) fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> bool {
     if plan.has().copybacks { record.command.has_data_in() } else { load.kind == OpKind::Program }
 }
 

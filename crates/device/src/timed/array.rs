@@ -3,12 +3,12 @@
 use base::{Die, Geometry, Instant, OpKind};
 use metrics::Track;
 
-use super::{DieRecord, Load, Phase, Ways};
+use super::command::{Command, Item};
+use super::context::Context;
+use super::die::{DieRecord, Load, Phase, Ways};
+use super::plan::{Chip, Plan};
+use super::timing::Delay;
 use crate::flash::Flash;
-use crate::timed::command::{Command, Item};
-use crate::timed::context::Context;
-use crate::timed::plan::{Chip, Plan};
-use crate::timed::timing::Delay;
 
 impl Ways {
     /// How long an array takes for a copyback: until its slowest page is copied.
@@ -23,7 +23,7 @@ impl Ways {
 
     /// How long the array of a die takes for a command, which is that `load` and begins now, and where that is waited for.
     #[inline(always)]
-    pub(in crate::timed) fn time_of_array<P: Plan>(
+    pub(super) fn time_of_array<P: Plan>(
         &self,
         context: &mut Context<'_, P>,
         die: Die,
@@ -60,7 +60,7 @@ impl Ways {
 
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
     #[inline(always)]
-    pub(in crate::timed) fn start_array<P: Plan>(
+    pub(super) fn start_array<P: Plan>(
         &mut self,
         context: &mut Context<'_, P>,
         die: Die,
@@ -91,7 +91,7 @@ impl Ways {
     }
 
     #[cold]
-    pub(in crate::timed) fn record_array(
+    pub(super) fn record_array(
         &mut self,
         geometry: &Geometry,
         die: Die,
@@ -122,7 +122,7 @@ impl Ways {
 }
 
 /// What an array does, in a timeline.
-pub(in crate::timed) fn name_of(command: &Command) -> &'static str {
+pub(super) fn name_of(command: &Command) -> &'static str {
     match command.kind() {
         OpKind::Read => "read",
         OpKind::Program if !command.sources().is_empty() => "copyback",

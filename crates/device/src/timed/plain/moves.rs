@@ -7,13 +7,13 @@ use ftl::Spot;
 use super::record::read_page;
 use crate::device::{Device, count_moves};
 use crate::timed::Timed;
-use crate::timed::choice::Candidate;
+use crate::timed::choose::Candidate;
 use crate::timed::collections::InHand;
 use crate::timed::command::{Carried, Command};
 use crate::timed::commands::{Action, Commands};
 use crate::timed::context::Context;
+use crate::timed::die::Load;
 use crate::timed::host::Host;
-use crate::timed::passage::Load;
 use crate::timed::plan::Plan;
 use crate::timed::queues::Queues;
 
@@ -115,7 +115,7 @@ impl Commands {
     /// Whether other collections of the die may share a command.
     #[inline(always)]
     fn may_join(&self, queues: &Queues, die: Die) -> bool {
-        queues.collects_in_several(die) && self.merges_collections()
+        queues.collects_in_several(die) && self.scheduler.merges_collections()
     }
 
     /// Whether a page of a domain's collection that is read or programmed shares its command with no other collection of the die.

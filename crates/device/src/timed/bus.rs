@@ -3,25 +3,25 @@
 use base::{Die, Duration, Instant, OpKind};
 use metrics::{LatencyPart, Track};
 
-use super::{DieRecord, Load, Phase, Ways, has_data_in};
-use crate::timed::command::Command;
-use crate::timed::context::Context;
-use crate::timed::plan::{Chip, Plan};
-use crate::timed::timing::Line;
+use super::command::Command;
+use super::context::Context;
+use super::die::{DieRecord, Load, Phase, Ways, has_data_in};
+use super::plan::{Chip, Plan};
+use super::timing::Line;
 
 impl Ways {
     #[inline]
-    pub(in crate::timed) fn rank_of_array(&self, die: Die) -> u32 {
+    pub(super) fn rank_of_array(&self, die: Die) -> u32 {
         self.dies_from + die.number()
     }
 
     /// Has the timer end that features of the chip have of all dies.
-    pub(in crate::timed) fn set_timer_of_chip(&mut self, line: Line, at: Instant) {
+    pub(super) fn set_timer_of_chip(&mut self, line: Line, at: Instant) {
         self.timers.set(line.0, at, self.dies_from + self.dies + 2);
     }
 
     /// Has a timer of a die end that features of the chip have besides that of its array.
-    pub(in crate::timed) fn set_timer_of_die(&mut self, die: Die, line: Line, at: Instant) {
+    pub(super) fn set_timer_of_die(&mut self, die: Die, line: Line, at: Instant) {
         // Behind those of dies and of six other timers.
         self.timers.set(line.0, at, self.dies_from + self.dies + 6 + die.number());
     }
@@ -36,7 +36,7 @@ impl Ways {
     }
 
     #[inline(always)]
-    pub(in crate::timed) fn ask_channel(
+    pub(super) fn ask_channel(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         die: Die,
@@ -114,7 +114,7 @@ impl Ways {
     }
 
     #[cold]
-    pub(in crate::timed) fn record_transfer(
+    pub(super) fn record_transfer(
         &mut self,
         number: u32,
         (command, sent): (&Command, u8),
@@ -137,7 +137,7 @@ impl Ways {
     }
 
     /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
-    pub(in crate::timed) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
+    pub(super) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
         if takes == Duration::ZERO {
             return now;
         }
