@@ -7,10 +7,10 @@ use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
 use engine::memory::{Room, in_words};
 use metrics::{Recorder, SplitLatencies, Wear};
-use nand::Nand;
+use nand::{Nand, StoreKind};
 use workload::Workload;
 
-use crate::device::{Oracle, policies};
+use crate::device::{Oracle, policies, stores};
 use crate::errors::Refusal;
 use crate::flash::Flash;
 use crate::gang::geometry;
@@ -53,9 +53,10 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
     let payload = config.run.payload == Payload::Stamp;
     let ftl = ftl::bytes(&geometry, user_pages, &policies(config), payload);
-    let stored = Flash::bytes(&geometry, &config.device, payload) - Flash::bytes(&geometry, &config.device, false);
+    let array = Flash::bytes(&geometry, &config.device, StoreKind::Nothing);
+    let stored = Flash::bytes(&geometry, &config.device, stores(config)) - array;
     let errors = if wear::is_in_force(config) { Nand::bytes_of_errors(geometry.pages()) } else { 0 };
-    let blocks = ftl.blocks + Flash::bytes(&geometry, &config.device, false) + errors + of_reads(config, &geometry);
+    let blocks = ftl.blocks + array + errors + of_reads(config, &geometry);
     // One after the other.
     let passing = of_report(config, &geometry).max(ftl.renewed).max(of_states(config, &geometry, saves_state));
     let (of_executor, of_requests) = of_executor(config, &geometry);

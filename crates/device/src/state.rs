@@ -218,7 +218,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         geometry,
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
         of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
-        of_pages: if device.flash.nand().has_payload() { 24 } else { 0 },
+        of_pages: device.flash.nand().stores().bytes_of_page(),
         streams: ftl::streams(&geometry, &policies(config)),
         // Where counts follow the host's last page, room is made before its next one.
         least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
@@ -444,7 +444,7 @@ fn in_place(device: &Device) -> bool {
             Some(dynamic) => dynamic.dies(allocation.queue_of(lpn)).contains(&ftl.geometry().die_of(ppn)),
         };
         let place = ftl.geometry().place(ppn);
-        let stored = nand.has_payload().then(|| Stamp::unpack(nand.stamp(place.block, place.page)));
+        let stored = device.oracle.is_some().then(|| Stamp::unpack(nand.data(place.block, place.page)));
         allowed
             && nand.holds_data(place.block, place.page)
             && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
@@ -511,7 +511,7 @@ mod tests {
             if !device.ftl.is_valid(ppn) && page % 2 == 1 && nand.is_programmed(block, page) && block % 3 == 0 {
                 nand.reprogram(block, page).unwrap();
             } else if nand.holds_data(block, page) {
-                nand.store(block, page, nand.stamp(block, page), u128::from(random.next()) << 64 | u128::from(ppn.0));
+                nand.store(block, page, nand.data(block, page), u128::from(random.next()) << 64 | u128::from(ppn.0));
             }
         }
         assert!(device.flash.nand().lost().len() > 1 && device.flash.nand().reprogrammed().count() > 1);

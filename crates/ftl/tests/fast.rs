@@ -7,7 +7,7 @@ use engine::Chance;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, LogOptions, Merges, Start, most_log_blocks};
 use ftl::{ANYWHERE, DataSource, Erasure, Group, How, Op, Placed};
-use nand::{Nand, Shape};
+use nand::{Nand, Shape, StoreKind};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
 /// The domain of a device that has one.
@@ -43,7 +43,7 @@ impl Array {
             cell: Cell::Mlc,
             program_order: ProgramOrder::Shadow,
         };
-        Array { geometry, nand: Nand::new(shape, true), reads: 0, programs: 0, erases: 0 }
+        Array { geometry, nand: Nand::new(shape, StoreKind::Stamps), reads: 0, programs: 0, erases: 0 }
     }
 
     fn program(&mut self, ppn: Ppn, stamp: u64) {
@@ -57,7 +57,7 @@ impl Array {
         let place = self.geometry.place(ppn);
         self.nand.read(place.block, place.page).unwrap();
         self.reads += 1;
-        self.nand.stamp(place.block, place.page)
+        self.nand.data(place.block, place.page)
     }
 }
 
@@ -202,7 +202,7 @@ impl Machine {
             let stored = self.fast.lookup(Lpn(lpn as u32)).map(|ppn| {
                 let place = self.array.geometry.place(ppn);
                 assert!(self.array.nand.is_programmed(place.block, place.page));
-                self.array.nand.stamp(place.block, place.page)
+                self.array.nand.data(place.block, place.page)
             });
             assert_eq!(stored.unwrap_or(0), newest, "LPN {lpn}");
         }

@@ -312,7 +312,7 @@ mod tests {
     use base::{Cell, Multiplane, ProgramOrder, ReprogramWear};
 
     use super::*;
-    use crate::{SavedArray, Shape};
+    use crate::{SavedArray, Shape, StoreKind};
 
     fn limits() -> ReadLimits {
         ReadLimits {
@@ -334,7 +334,7 @@ mod tests {
             cell: Cell::Tlc,
             program_order: ProgramOrder::Shadow,
         };
-        let mut nand = Nand::new(shape, true);
+        let mut nand = Nand::new(shape, StoreKind::Stamps);
         limits.into_iter().for_each(|limits| nand.keep_reads(limits));
         nand
     }

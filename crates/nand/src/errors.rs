@@ -127,7 +127,7 @@ mod tests {
     use base::{Cell, CopybackTable, Multiplane, ProgramOrder, Quality};
 
     use super::*;
-    use crate::Shape;
+    use crate::{Shape, StoreKind};
 
     /// Two planes of 4 blocks of 4 pages. The first block of a plane is the best one, then a median and two of the worst.
     fn nand(pe_cycles: u32) -> Nand {
@@ -142,7 +142,7 @@ mod tests {
         };
         let table = CopybackTable { bands: vec![10, 20], best: vec![4, 2], median: vec![3, 1], worst: vec![2, 0] };
         let plane = [Quality::BEST, Quality::MEDIAN, Quality::WORST, Quality::WORST];
-        let mut nand = Nand::new(shape, true);
+        let mut nand = Nand::new(shape, StoreKind::Stamps);
         nand.keep_errors(Arc::new(Wear { pe_cycles, table, qualities: [plane, plane].concat() }));
         nand
     }
@@ -183,10 +183,10 @@ mod tests {
         assert_eq!(nand.errors_of(3, 1), ECC_LIMIT);
         assert!(nand.holds_data(3, 1) && !nand.is_lost(3, 1));
         nand.read(3, 1).unwrap();
-        assert_eq!((nand.uncorrectable(), nand.stamp(3, 1), nand.spare(3, 1)), (None, 7, 8));
+        assert_eq!((nand.uncorrectable(), nand.data(3, 1), nand.spare(3, 1)), (None, 7, 8));
         nand.copyback((3, 1), (2, 1)).unwrap();
         assert!(nand.is_lost(2, 1) && !nand.holds_data(2, 1));
-        assert_eq!((nand.stamp(2, 1), nand.spare(2, 1), nand.uncorrectable()), (0, 0, None));
+        assert_eq!((nand.data(2, 1), nand.spare(2, 1), nand.uncorrectable()), (0, 0, None));
         nand.read(2, 1).unwrap();
         let found = Uncorrectable { block: 2, page: 1, error: ECC_LIMIT / 2 * 3 };
         assert_eq!(nand.uncorrectable(), Some(found));
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(restored.save(), saved);
         assert_eq!(restored.errors_of(2, 0), ECC_LIMIT / 4 + ECC_LIMIT / 3);
         // Where none are kept, as without copybacks, what can be corrected is as good as new.
-        let mut without = Nand::new(restored.shape, true);
+        let mut without = Nand::new(restored.shape, StoreKind::Stamps);
         without.restore(saved.clone()).unwrap();
         assert!(without.holds_data(2, 0) && without.read(2, 0).is_ok());
         without.erase(2).unwrap();
@@ -260,6 +260,10 @@ mod tests {
         refused(nand(0), &|saved| saved.errors[0] = 1, "blocks that are not marked as their pages are");
         refused(nand(0), &|saved| saved.errors[1] = 1, "errors of a page that is not programmed");
         let rots = |saved: &mut crate::SavedArray| saved.errors[4] = ECC_LIMIT + 1;
-        refused(Nand::new(without.shape, true), &rots, "errors that cannot be corrected, and that are not kept here");
+        refused(
+            Nand::new(without.shape, StoreKind::Stamps),
+            &rots,
+            "errors that cannot be corrected, and that are not kept here",
+        );
     }
 }

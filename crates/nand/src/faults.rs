@@ -79,7 +79,7 @@ impl Nand {
 mod tests {
     use base::{Cell, Multiplane, ProgramOrder};
 
-    use crate::{Nand, Shape, Violation};
+    use crate::{Nand, Shape, StoreKind, Violation};
 
     /// Two planes of 3 blocks of 12 pages.
     fn nand(cell: Cell, program_order: ProgramOrder) -> Nand {
@@ -87,7 +87,7 @@ mod tests {
         let multiplane = Multiplane::Off;
         Nand::new(
             Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order },
-            true,
+            StoreKind::Stamps,
         )
     }
 
@@ -110,7 +110,7 @@ mod tests {
             nand.read(1, page).unwrap();
             assert!(nand.is_programmed(1, page));
             assert_eq!(nand.holds_data(1, page), !is_lost);
-            assert_eq!(nand.stamp(1, page), if is_lost { 0 } else { 100 + u64::from(page) });
+            assert_eq!(nand.data(1, page), if is_lost { 0 } else { 100 + u64::from(page) });
             assert_eq!(nand.spare(1, page), if is_lost { 0 } else { 200 + u128::from(page) });
         }
         assert_eq!(nand.blocks()[1].reads, 12);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn pages_are_lost_without_payloads_too() {
-        let mut nand = Nand::new(nand(Cell::Mlc, ProgramOrder::Consecutive).shape, false);
+        let mut nand = Nand::new(nand(Cell::Mlc, ProgramOrder::Consecutive).shape, StoreKind::Nothing);
         nand.program(0, 0).unwrap();
         nand.fail_program(0, 1).unwrap();
         assert!(nand.is_lost(0, 0) && nand.is_lost(0, 1));

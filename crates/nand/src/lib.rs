@@ -17,6 +17,7 @@ mod errors;
 mod faults;
 mod passes;
 mod saved;
+mod store;
 mod suspend;
 mod violation;
 
@@ -24,12 +25,14 @@ use crate::bits::Bits;
 use crate::disturb::DisturbRecord;
 use crate::errors::Errors;
 use crate::passes::Passes;
+use crate::store::Store;
 
 pub use crate::block::Block;
 pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
 pub use crate::saved::SavedArray;
+pub use crate::store::StoreKind;
 pub use crate::violation::Violation;
 
 /// The shape of the array: all that the rules need to know.
@@ -72,10 +75,8 @@ pub struct Nand {
     lower: Bits,
     /// Programmed pages without content; looked at for blocks marked to have some.
     lost: BTreeSet<Place>,
-    /// The content of each page (block × pages per block + page); empty when payloads are off.
-    stamps: Vec<u64>,
-    /// The spare area of each page, likewise.
-    spares: Vec<u128>,
+    /// The contents of pages.
+    store: Store,
     /// The errors that copybacks leave in pages, where they are kept.
     errors: Option<Box<Errors>>,
     /// The disturbance of pages by reads, likewise.
@@ -85,11 +86,10 @@ pub struct Nand {
 }
 
 impl Nand {
-    /// A pristine array; with `payload` every page stores a stamp of 8 bytes and a spare area of 16.
-    pub fn new(shape: Shape, payload: bool) -> Nand {
+    /// A pristine array, whose pages store that.
+    pub fn new(shape: Shape, kind: StoreKind) -> Nand {
         assert!(shape.pages_per_block <= u32::from(u16::MAX), "a block has at most 65535 pages");
         let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
-        let stored = if payload { blocks * shape.pages_per_block as usize } else { 0 };
         Nand {
             shape,
             by_plane: FastDiv::new(shape.blocks_per_plane),
@@ -100,19 +100,17 @@ impl Nand {
             reprogrammed: Bits::default(),
             lower: Bits::default(),
             lost: BTreeSet::new(),
-            stamps: vec![0; stored],
-            spares: vec![0; stored],
+            store: Store::new(kind, &shape),
             errors: None,
             disturb: None,
             passes: Vec::new(),
         }
     }
 
-    /// Bytes of an array.
-    pub fn bytes(shape: &Shape, payload: bool) -> u64 {
+    /// Bytes of an array, whose pages store that.
+    pub fn bytes(shape: &Shape, kind: StoreKind) -> u64 {
         let blocks = u64::from(shape.planes) * u64::from(shape.blocks_per_plane);
-        let stored = if payload { blocks * u64::from(shape.pages_per_block) } else { 0 };
-        blocks * size_of::<Block>() as u64 + stored * (size_of::<u64>() + size_of::<u128>()) as u64
+        blocks * (size_of::<Block>() as u64 + u64::from(shape.pages_per_block) * kind.bytes_of_page())
     }
 
     /// Reads a page. A page whose content was lost is read like any other: ask [`Nand::is_lost`].
@@ -277,7 +275,7 @@ impl Nand {
             // What cannot be corrected is copied as it is.
             self.lose(to.0, to.1);
         } else if self.errors_of(to.0, to.1) <= ECC_LIMIT {
-            self.store(to.0, to.1, self.stamp(from.0, from.1), self.spare(from.0, from.1));
+            self.store.copy(self.index(from.0, from.1), self.index(to.0, to.1));
         }
         Ok(())
     }
@@ -363,7 +361,7 @@ impl Nand {
 
     /// True if nothing is kept of single pages: neither what they store, nor their errors, nor reads of their blocks.
     pub fn is_plain(&self) -> bool {
-        !self.has_payload() && !self.may_fail_reads()
+        self.store.kind() == StoreKind::Nothing && !self.may_fail_reads()
     }
 
     /// True if a page can have more errors than can be corrected.
@@ -372,33 +370,37 @@ impl Nand {
         self.errors.is_some() || self.disturb.is_some()
     }
 
-    /// True if pages store anything.
+    /// What pages store.
     #[inline]
-    pub fn has_payload(&self) -> bool {
-        !self.stamps.is_empty()
+    pub fn stores(&self) -> StoreKind {
+        self.store.kind()
     }
 
-    /// The content of a page; 0 when payloads are off, and for a page that lost it.
+    /// True if pages of a block can be read and programmed several at once: it is an ordinary one, and nothing is stored there.
     #[inline]
-    pub fn stamp(&self, block: u32, page: u32) -> u64 {
-        self.stamps.get(self.index(block, page)).copied().unwrap_or(0)
+    pub fn takes_runs(&self, block: u32) -> bool {
+        self.store.kind() == StoreKind::Nothing && self.is_ordinary(block)
+    }
+
+    /// What stands for the data of a page; 0 where nothing is stored, and for a page that lost its content.
+    #[inline]
+    pub fn data(&self, block: u32, page: u32) -> u64 {
+        self.store.data(self.index(block, page))
     }
 
     /// The spare area of a page, which the array does not interpret; 0 likewise.
     #[inline]
     pub fn spare(&self, block: u32, page: u32) -> u128 {
-        self.spares.get(self.index(block, page)).copied().unwrap_or(0)
+        self.store.spare(self.index(block, page))
     }
 
-    /// Stores the payload of a page that was just programmed; nothing happens when payloads are off.
+    /// Stores the content of a page that was just programmed.
     #[inline]
-    pub fn store(&mut self, block: u32, page: u32, stamp: u64, spare: u128) {
-        let index = self.index(block, page);
-        if let (Some(at), Some(beside)) = (self.stamps.get_mut(index), self.spares.get_mut(index)) {
-            (*at, *beside) = (stamp, spare);
-        }
+    pub fn store(&mut self, block: u32, page: u32, data: u64, spare: u128) {
+        self.store.write(self.index(block, page), data, spare);
     }
 
+    #[inline]
     fn index(&self, block: u32, page: u32) -> usize {
         block as usize * self.shape.pages_per_block as usize + page as usize
     }
@@ -531,7 +533,7 @@ mod tests {
         let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (4, 2, 3, 4);
         let shape =
             Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
-        Nand::new(shape, true)
+        Nand::new(shape, StoreKind::Stamps)
     }
 
     /// One die of two planes of 4 blocks of 4 TLC wordlines, whose pages store nothing.
@@ -540,7 +542,7 @@ mod tests {
         let (multiplane, cell) = (Multiplane::Pac, Cell::Tlc);
         let shape =
             Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
-        Nand::new(shape, false)
+        Nand::new(shape, StoreKind::Nothing)
     }
 
     #[test]
@@ -624,7 +626,7 @@ mod tests {
         let mut nand = nand(Multiplane::Pac);
         nand.program(7, 0).unwrap();
         nand.store(7, 0, 42, 1 << 100);
-        assert_eq!((nand.stamp(7, 0), nand.stamp(7, 1)), (42, 0));
+        assert_eq!((nand.data(7, 0), nand.data(7, 1)), (42, 0));
         assert_eq!((nand.spare(7, 0), nand.spare(7, 1)), (1 << 100, 0));
     }
 
@@ -649,7 +651,7 @@ mod tests {
         assert_eq!(nand.copyback((0, 1), (1, 0)), Err(Violation::ReadUnprogrammed { block: 0, page: 1 }));
         assert_eq!(nand.copyback((0, 0), (1, 1)), Err(Violation::ProgramOrder { block: 1, page: 1, next: 0 }));
         nand.copyback((0, 0), (1, 0)).unwrap();
-        assert_eq!((nand.stamp(1, 0), nand.spare(1, 0)), (9, 90));
+        assert_eq!((nand.data(1, 0), nand.spare(1, 0)), (9, 90));
     }
 
     #[test]
@@ -693,7 +695,7 @@ mod tests {
         ];
         for (cell, order, lsb_pages) in cases {
             let shape = Shape { pages_per_block: 12, ..shaped(Multiplane::Pac, cell, order).shape };
-            let mut nand = Nand::new(shape, true);
+            let mut nand = Nand::new(shape, StoreKind::Stamps);
             nand.use_lsb_only(5).unwrap();
             for (index, &page) in lsb_pages.iter().enumerate() {
                 assert_eq!(u32::from(nand.blocks()[5].next_page), page, "{cell:?} {order:?}");

@@ -90,7 +90,7 @@ mod tests {
     use base::{Cell, Multiplane, ProgramOrder};
 
     use super::*;
-    use crate::Shape;
+    use crate::{Shape, StoreKind};
 
     /// A block of three wordlines of MLC.
     fn nand() -> Nand {
@@ -104,7 +104,7 @@ mod tests {
                 cell: Cell::Mlc,
                 program_order: ProgramOrder::Consecutive,
             },
-            false,
+            StoreKind::Nothing,
         );
         nand.begin_passes();
         nand

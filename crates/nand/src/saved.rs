@@ -6,6 +6,7 @@ use base::ECC_LIMIT;
 use serde::{Deserialize, Serialize};
 
 use crate::bits::Bits;
+use crate::store::Store;
 use crate::{Block, Cycles, Nand, Place};
 
 /// Thousandths: more wear than any cycle with reprogramming is said to have.
@@ -30,9 +31,9 @@ pub struct SavedArray {
     pub reads_before: Vec<u32>,
     /// By block, P/E cycles with reprogramming; likewise.
     pub cycles: Vec<Cycles>,
-    /// The content of every page; empty when payloads are off.
+    /// What stands for the data of every page; empty where pages store nothing.
     #[serde(with = "base::bulk")]
-    pub stamps: Vec<u64>,
+    pub data: Vec<u64>,
     /// The spare area of every page; likewise.
     #[serde(with = "base::bulk")]
     pub spares: Vec<u128>,
@@ -67,14 +68,14 @@ impl Nand {
         self.lost.iter().copied()
     }
 
-    /// The content of every page; empty when payloads are off.
-    pub fn stamps(&self) -> &[u64] {
-        &self.stamps
+    /// What stands for the data of every page; empty where pages store nothing.
+    pub fn all_data(&self) -> &[u64] {
+        self.store.saved().0
     }
 
-    /// The spare area of every page; empty when payloads are off.
+    /// The spare area of every page; likewise.
     pub fn spares(&self) -> &[u128] {
-        &self.spares
+        self.store.saved().1
     }
 
     /// All of it, copied.
@@ -86,8 +87,8 @@ impl Nand {
             errors: self.errors().to_vec(),
             reads_before: self.reads_before(),
             cycles: self.cycles().to_vec(),
-            stamps: self.stamps.clone(),
-            spares: self.spares.clone(),
+            data: self.all_data().to_vec(),
+            spares: self.spares().to_vec(),
         }
     }
 
@@ -96,16 +97,14 @@ impl Nand {
     /// # Errors
     /// A state that an array of this shape cannot be in; nothing is changed then.
     pub fn restore(&mut self, saved: SavedArray) -> Result<(), &'static str> {
-        let same_lengths = saved.blocks.len() == self.blocks.len()
-            && saved.stamps.len() == self.stamps.len()
-            && saved.spares.len() == self.spares.len();
         let is_length = |length: usize, expected: usize| length == 0 || length == expected;
         let others = is_length(saved.errors.len(), self.pages())
             && is_length(saved.reads_before.len(), self.pages())
             && saved.cycles.len() == if saved.reads_before.is_empty() { 0 } else { self.blocks.len() };
-        if !same_lengths || !others {
+        if saved.blocks.len() != self.blocks.len() || !others {
             return Err("a state of another array");
         }
+        let store = self.store.restored(saved.data, saved.spares).ok_or("a state of another array")?;
         let mut restored = Nand {
             shape: self.shape,
             by_plane: self.by_plane,
@@ -116,8 +115,7 @@ impl Nand {
             reprogrammed: Bits::default(),
             lower: Bits::default(),
             lost: set(&saved.lost).ok_or("lost pages out of order")?,
-            stamps: Vec::new(),
-            spares: Vec::new(),
+            store: Store::Nothing,
             errors: None,
             disturb: None,
             passes: Vec::new(),
@@ -128,7 +126,7 @@ impl Nand {
         for (block, page) in saved.reprogrammed {
             restored.add_guard_levels(block, page);
         }
-        (restored.stamps, restored.spares) = (saved.stamps, saved.spares);
+        restored.store = store;
         restored.errors = self.errors.take().map(|errors| Box::new(errors.with(saved.errors)));
         restored.restore_reads(self.disturb.take(), saved.reads_before, saved.cycles);
         *self = restored;
@@ -227,7 +225,7 @@ mod tests {
     use base::{Cell, Multiplane, ProgramOrder};
 
     use super::*;
-    use crate::Shape;
+    use crate::{Shape, StoreKind};
 
     fn empty() -> Nand {
         let shape = Shape {
@@ -239,7 +237,7 @@ mod tests {
             cell: Cell::Mlc,
             program_order: ProgramOrder::Consecutive,
         };
-        Nand::new(shape, true)
+        Nand::new(shape, StoreKind::Stamps)
     }
 
     /// Block 0 is reprogrammed, 1 of LSB pages, 2 torn, 3 with lost pages, 4 bad, 5 as it was made.
@@ -288,7 +286,7 @@ mod tests {
             assert_eq!(nand.save(), empty().save(), "nothing was changed");
         };
         refused(&|s| s.blocks.truncate(5), "a state of another array");
-        refused(&|s| s.stamps.clear(), "a state of another array");
+        refused(&|s| s.data.clear(), "a state of another array");
         refused(&|s| s.spares.clear(), "a state of another array");
         refused(&|s| s.blocks[5].next_page = 5, "a block of more pages than there are");
         refused(&|s| s.blocks[1].next_page = 1, "a block of LSB pages with an upper page next");

@@ -3,7 +3,7 @@
 
 use base::{Cell, Multiplane, PageLayout, ProgramOrder, ReadLimits, ReprogramWear};
 use engine::Chance;
-use nand::{Disturbed, Nand, Shape, Violation};
+use nand::{Disturbed, Nand, Shape, StoreKind, Violation};
 
 const BLOCKS: u32 = 4;
 const BLOCKS_PER_PLANE: u32 = 2;
@@ -191,7 +191,7 @@ fn arrays(cell: Cell, order: ProgramOrder, limits: Option<ReadLimits>) -> (Nand,
         cell,
         program_order: order,
     };
-    let mut nand = Nand::new(shape, true);
+    let mut nand = Nand::new(shape, StoreKind::Stamps);
     limits.iter().for_each(|limits| nand.keep_reads(limits.clone()));
     (nand, Model::new(cell, order, limits))
 }
@@ -222,9 +222,9 @@ fn assert_same(nand: &Nand, model: &Model, block: u32) {
         assert_eq!(nand.holds_data(block, page), model.may_read(block, page) && wanted != Page::Lost);
         match wanted {
             Page::Holds(stamp, spare) => {
-                assert_eq!((nand.stamp(block, page), nand.spare(block, page)), (stamp, spare));
+                assert_eq!((nand.data(block, page), nand.spare(block, page)), (stamp, spare));
             }
-            Page::Lost => assert_eq!((nand.stamp(block, page), nand.spare(block, page)), (0, 0)),
+            Page::Lost => assert_eq!((nand.data(block, page), nand.spare(block, page)), (0, 0)),
             Page::Erased => {}
         }
     }

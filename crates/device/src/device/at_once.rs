@@ -136,7 +136,7 @@ impl Array for AtOnce<'_> {
 pub(super) fn content_of(placed: Placed, data: Content) -> Content {
     match placed.holds {
         PagePayload::Data(_) | PagePayload::Parity => data.tagged(placed.tag),
-        PagePayload::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
+        PagePayload::Map(lpn) => Content { data: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
         PagePayload::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
     }
 }

@@ -10,6 +10,7 @@ use config::model::{Checks, Payload};
 use ftl::schedule::Schedule;
 use ftl::{Array as _, Capabilities, Ftl, Group, OutOfMemory, PageMapping, Placed, Policies};
 use metrics::{Locality, Recorder};
+use nand::StoreKind;
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
 use crate::gang::geometry;
@@ -47,6 +48,14 @@ pub(crate) struct Device {
     pub(crate) watchdog: Watchdog,
 }
 
+/// What pages store under a configuration.
+pub(crate) fn stores(config: &Config) -> StoreKind {
+    match config.run.payload {
+        Payload::None => StoreKind::Nothing,
+        Payload::Stamp => StoreKind::Stamps,
+    }
+}
+
 /// What figures need to know of the device.
 pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::RecordedShape {
     metrics::RecordedShape {
@@ -63,11 +72,11 @@ impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
-        let payload = config.run.payload == Payload::Stamp;
+        let (payload, stores) = (config.run.payload == Payload::Stamp, stores(config));
         let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let has = ftl.capabilities();
         let shape = shape(config, &geometry, timed);
-        let mut flash = Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name));
+        let mut flash = Flash::new(geometry, &config.device, stores, Aid::of(config.ftl.get("paired_page").name));
         if let Some(wear) = wear::of(config) {
             flash.keep_errors(wear);
         }

@@ -211,14 +211,14 @@ impl Device {
             // The run fails because of it.
             && self.flash.nand().uncorrectable().is_none()
         {
-            oracle.check_read(lpn, floor, Stamp::unpack(content.stamp));
+            oracle.check_read(lpn, floor, Stamp::unpack(content.data));
         }
     }
 
     /// What a page of that version has for data.
     pub(crate) fn expected(&self, lpn: Lpn, version: u32) -> Content {
-        let stamp = if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 };
-        Content { stamp, spare: 0 }
+        let data = if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 };
+        Content { data, spare: 0 }
     }
 
     /// The whole-state check, where the configuration asks for it.
@@ -247,7 +247,7 @@ impl Device {
             match self.ftl.lookup(lpn) {
                 None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
                 Some(ppn) => {
-                    let stamp = Stamp::unpack(self.flash.waiting(ppn).stamp);
+                    let stamp = Stamp::unpack(self.flash.waiting(ppn).data);
                     assert_eq!(stamp, Stamp { lpn, version: newest }, "LPN {} holds other or stale data", lpn.0);
                 }
             }
@@ -265,7 +265,7 @@ impl Device {
         // A flush that the power cut off was never completed.
         oracle.promises.clear();
         for lpn in (0..self.ftl.user_pages()).map(Lpn) {
-            let version = self.ftl.lookup(lpn).map_or(0, |ppn| Stamp::unpack(self.flash.waiting(ppn).stamp).version);
+            let version = self.ftl.lookup(lpn).map_or(0, |ppn| Stamp::unpack(self.flash.waiting(ppn).data).version);
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
             oracle.programmed[lpn.index()] = version;
@@ -381,7 +381,7 @@ mod canary {
     fn stale_data_are_seen_by_reads_and_sweeps() {
         let (_, mut device) = aged("none");
         let (block, page) = place(&device, 7);
-        let newest = Stamp::unpack(device.flash.nand().stamp(block, page));
+        let newest = Stamp::unpack(device.flash.nand().data(block, page));
         let stale = Stamp { version: newest.version - 1, ..newest };
         device.flash.nand_mut().store(block, page, stale.pack(), 0);
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use base::programming::PROGRAMMING;
 use base::{Ppn, Unit};
 use ftl::{PagePayload, Placed, Way};
+use nand::StoreKind;
 
 use super::{Content, Flash, Programmed, Stamp, obey};
 
@@ -110,7 +111,7 @@ impl Flash {
                 unreachable!("pages are placed and not programmed");
             };
             assert!(self.nand.is_programmed(block, page), "pages are placed and not programmed");
-            self.nand.store(block, page, content.stamp, content.spare);
+            self.nand.store(block, page, content.data, content.spare);
         }
         self.begin_passes();
         let wordlines = self.assembly.wordlines;
@@ -120,7 +121,7 @@ impl Flash {
         let sent = next_pages.iter().map(|&page| page / bits);
         let sent = if wordlines == Wordlines::TwoPass { sent.collect() } else { Vec::new() };
         let are_whole = wordlines != Wordlines::ByPage;
-        let keeps_all = keeps_all || are_whole || self.nand.has_payload();
+        let keeps_all = keeps_all || are_whole || self.nand.stores() != StoreKind::Nothing;
         let holding = vec![0; if are_whole { self.geometry.units() as usize } else { 0 }];
         self.assembly = Assembly {
             wordlines,
@@ -260,7 +261,7 @@ impl Flash {
         for ppn in ppns {
             let (block, page) = self.address(ppn);
             if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page)) {
-                self.nand.store(block, page, content.stamp, content.spare);
+                self.nand.store(block, page, content.data, content.spare);
             }
             if self.is_last_of_wordline(ppn) {
                 obey(self.nand.second_pass(block, page));
@@ -324,7 +325,7 @@ impl Flash {
         let (block, page) = self.address(ppn);
         match self.assembly.frames.get(&(block, page)) {
             Some(Frame { data: Data::Held { content, .. }, .. }) => *content,
-            _ => Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) },
+            _ => self.content_at(block, page),
         }
     }
 

@@ -2,6 +2,7 @@
 //! leaves what the device's aids leave. They are looked for only where pages have payloads.
 
 use base::{OpKind, Ppn, Slot, Unit};
+use nand::StoreKind;
 
 use super::{Content, Flash, Programmed, obey};
 
@@ -30,6 +31,8 @@ pub(crate) enum Fault {
 /// The power, and the fault that waits for its turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Supply {
+    /// A fault was armed: operations are counted, and have their fates, from then on.
+    is_watched: bool,
     armed: Option<Fault>,
     /// Operations begun since the last fault was armed.
     operations: u64,
@@ -76,7 +79,7 @@ pub(super) enum Fate {
 impl Supply {
     /// The power is on, and no fault is armed.
     pub(super) fn new(aid: Aid) -> Supply {
-        Supply { armed: None, operations: 0, programs: 0, reprograms: 0, is_off: false, aid }
+        Supply { is_watched: false, armed: None, operations: 0, programs: 0, reprograms: 0, is_off: false, aid }
     }
 
     /// Programs under way are completed when the power goes off.
@@ -85,7 +88,13 @@ impl Supply {
     }
 
     /// The fate of the next command.
+    #[inline(always)] // Once per page.
     pub(super) fn next(&mut self, kind: OpKind) -> Fate {
+        if self.is_watched { self.next_watched(kind) } else { Fate::Completes }
+    }
+
+    #[inline(never)]
+    fn next_watched(&mut self, kind: OpKind) -> Fate {
         if self.is_off {
             return Fate::IsIgnored;
         }
@@ -145,8 +154,9 @@ impl Flash {
     /// # Panics
     /// If pages have no payloads: there would be nothing to lose.
     pub(crate) fn arm(&mut self, fault: Fault) {
-        assert!(self.nand.has_payload(), "faults are armed only where pages have payloads");
-        self.supply = Supply { armed: Some(fault), operations: 0, programs: 0, reprograms: 0, ..self.supply };
+        assert!(self.nand.stores() != StoreKind::Nothing, "faults are armed only where pages have payloads");
+        self.supply =
+            Supply { is_watched: true, armed: Some(fault), operations: 0, programs: 0, reprograms: 0, ..self.supply };
     }
 
     /// Operations begun since a fault was armed: page reads, page programs, erases of units. Counted only where
@@ -186,14 +196,11 @@ impl Flash {
 
     /// The fate of a program that stores no data of the controller's; without payloads there are no faults.
     pub(super) fn fate_of_program(&mut self) -> Fate {
-        if self.nand.has_payload() { self.supply.next(OpKind::Program) } else { Fate::Completes }
+        self.supply.next(OpKind::Program)
     }
 
     /// The fate of a program of a page that is programmed already, likewise.
     pub(super) fn fate_of_reprogram(&mut self) -> Fate {
-        if !self.nand.has_payload() {
-            return Fate::Completes;
-        }
         let fate = self.supply.next(OpKind::Program);
         if fate == Fate::IsIgnored {
             return fate;
@@ -225,7 +232,7 @@ impl Flash {
         self.page_buffer.clear();
         if self.supply.aid == Aid::PageBuffer && !self.supply.is_off {
             for lower in (0..page).filter(|&lower| self.nand.share_wordline(lower, page)) {
-                let content = Content { stamp: self.nand.stamp(block, lower), spare: self.nand.spare(block, lower) };
+                let content = self.content_at(block, lower);
                 let unit = self.geometry.unit_of_block(block);
                 let lanes = 0..self.geometry.unit_width;
                 let lane = lanes.into_iter().find(|&lane| self.geometry.block_of(unit, lane) == block).expect("a lane");
@@ -304,7 +311,12 @@ mod tests {
         let config = crate::preset("tbm-small", &sets);
         let geometry = crate::gang::geometry(&config);
         assert_eq!(geometry.unit_width, 2);
-        Flash::new(geometry, &config.device, payload == "stamp", Aid::None)
+        Flash::new(
+            geometry,
+            &config.device,
+            if payload == "stamp" { StoreKind::Stamps } else { StoreKind::Nothing },
+            Aid::None,
+        )
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,7 +352,7 @@ mod tests {
             } else if *slots > 0 && random.below(4) == 0 {
                 commands.push(Command::Read(geometry.ppn(unit, Slot::new(random.below_u32(*slots)))));
             } else {
-                let content = Content { stamp: random.next(), spare: u128::from(random.next()) << 50 };
+                let content = Content { data: random.next(), spare: u128::from(random.next()) << 50 };
                 commands.push(Command::Program(geometry.ppn(unit, Slot::new(*slots)), content));
                 *slots += 1;
             }
@@ -441,11 +453,11 @@ mod tests {
     fn with_the_power_off_nothing_happens_and_nothing_is_refused() {
         let mut flash = flash(false);
         let [first, second] = [0, 1].map(|slot| flash.geometry.ppn(Unit::new(0), Slot::new(slot)));
-        flash.program(first, Content { stamp: 5, spare: 6 }).expect_done();
+        flash.program(first, Content { data: 5, spare: 6 }).expect_done();
         flash.arm(Fault::PowerCut { at: 0, during: false });
-        flash.program(second, Content { stamp: 7, spare: 8 }).expect_done();
+        flash.program(second, Content { data: 7, spare: 8 }).expect_done();
         let before = flash.nand.save();
-        flash.program(first, Content { stamp: 9, spare: 9 }).expect_done();
+        flash.program(first, Content { data: 9, spare: 9 }).expect_done();
         assert_eq!(flash.read(first), Content::EMPTY);
         assert_eq!(flash.read(second), Content::EMPTY);
         flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), Slot::FIRST));
@@ -453,8 +465,8 @@ mod tests {
         assert!(!flash.is_lost(first));
         assert_eq!((flash.nand.save(), flash.operations()), (before, 0));
         flash.power_on();
-        assert_eq!(flash.read(first), Content { stamp: 5, spare: 6 });
-        flash.program(second, Content { stamp: 7, spare: 8 }).expect_done();
+        assert_eq!(flash.read(first), Content { data: 5, spare: 6 });
+        flash.program(second, Content { data: 7, spare: 8 }).expect_done();
     }
 
     #[test]
@@ -487,18 +499,18 @@ mod tests {
         let found = |flash: &Flash, unit| -> Vec<Found> { flash.scan(Unit::new(unit)).take(6).collect() };
         // Slots 0 and 1 are page 0 (LSB) of the two blocks, 2 and 3 page 1 (MSB), and so on.
         for slot in 0..2 {
-            flash.program(page(&flash, 0, slot), Content { stamp: 1, spare: 10 + u128::from(slot) }).expect_done();
+            flash.program(page(&flash, 0, slot), Content { data: 1, spare: 10 + u128::from(slot) }).expect_done();
         }
         flash.arm(Fault::ProgramFailure { at: 0 });
         let failing = page(&flash, 0, 2);
-        assert_eq!(flash.program(failing, Content { stamp: 1, spare: 12 }), Programmed::Failed);
+        assert_eq!(flash.program(failing, Content { data: 1, spare: 12 }), Programmed::Failed);
         assert_eq!(found(&flash, 0), [Lost, Holds { spare: 11 }, Lost, Unprogrammed, Unprogrammed, Unprogrammed]);
         assert!(flash.is_lost(failing) && flash.is_lost(page(&flash, 0, 0)) && !flash.is_lost(page(&flash, 0, 1)));
         assert_eq!(flash.read(failing), Content::EMPTY);
 
         flash.use_lsb_only(flash.geometry.ppn(Unit::new(1), Slot::FIRST));
         for (slot, spare) in [(0, 1), (1, 2), (4, 3)] {
-            flash.program(page(&flash, 1, slot), Content { stamp: 0, spare }).expect_done();
+            flash.program(page(&flash, 1, slot), Content { data: 0, spare }).expect_done();
         }
         let lsb = [1, 2].map(|spare| Holds { spare });
         assert_eq!(found(&flash, 1), [lsb[0], lsb[1], Unprogrammed, Unprogrammed, Holds { spare: 3 }, Unprogrammed]);
@@ -519,7 +531,7 @@ mod tests {
         flash.keep_reads(base::ReadLimits { full: 2, low: 20, restarts: false, wear });
         let [page, other] = [0, 1].map(|slot| flash.geometry.ppn(Unit::new(0), Slot::new(slot)));
         for at in [page, other] {
-            flash.program(at, Content { stamp: 1, spare: 9 }).expect_done();
+            flash.program(at, Content { data: 1, spare: 9 }).expect_done();
         }
         for left in [2, 1, 0] {
             let expected = if left > 0 { Found::Programmed { spare: 9 } } else { Found::Lost };
@@ -534,7 +546,7 @@ mod tests {
         // Slots 0 and 1 are page 0 (LSB) of the two blocks, 2 is page 1 (MSB) of the first.
         let page = |flash: &Flash, slot| flash.geometry.ppn(Unit::new(unit), Slot::new(slot));
         for slot in 0..2 {
-            flash.program(page(flash, slot), Content { stamp: 1 + u64::from(slot), spare: 1 }).expect_done();
+            flash.program(page(flash, slot), Content { data: 1 + u64::from(slot), spare: 1 }).expect_done();
         }
         page(flash, 2)
     }
@@ -548,19 +560,19 @@ mod tests {
     fn a_failed_reprogram_leaves_the_lower_page() {
         let mut flash = flash(false);
         let msb = filled_to_msb(&mut flash, 0);
-        flash.program(msb, Content { stamp: 5, spare: 6 }).expect_done();
+        flash.program(msb, Content { data: 5, spare: 6 }).expect_done();
         flash.arm(Fault::ProgramFailure { at: 0 });
         assert_eq!(flash.reprogram(msb), Programmed::Failed);
         let lsb = lsb_of(&flash, msb);
         assert!(flash.is_lost(msb) && !flash.is_lost(lsb));
-        assert_eq!(flash.read(lsb), Content { stamp: 1, spare: 1 });
+        assert_eq!(flash.read(lsb), Content { data: 1, spare: 1 });
         flash.arm(Fault::PowerCut { at: 0, during: true });
         flash.reprogram(msb).expect_done();
         assert!(flash.is_off());
         flash.reprogram(msb).expect_done();
         flash.power_on();
         assert!(flash.is_lost(msb) && !flash.nand.blocks()[0].is_low_density());
-        assert_eq!(flash.read(lsb), Content { stamp: 1, spare: 1 });
+        assert_eq!(flash.read(lsb), Content { data: 1, spare: 1 });
         flash.arm(Fault::PowerCut { at: 1, during: false });
         flash.reprogram(msb).expect_done();
         assert!(flash.nand.blocks()[0].is_low_density() && !flash.is_off());
@@ -577,7 +589,7 @@ mod tests {
             flash.arm(Fault::ProgramFailure { at: 0 });
             assert_eq!(flash.program_guard(msb), Programmed::Failed);
             assert!(flash.is_lost(msb) && flash.is_lost(lsb));
-            let kept = (aid == Aid::PageBuffer).then_some(Content { stamp: 1, spare: 1 });
+            let kept = (aid == Aid::PageBuffer).then_some(Content { data: 1, spare: 1 });
             assert_eq!(flash.buffered(lsb), kept);
 
             let msb = filled_to_msb(&mut flash, 1);

@@ -88,11 +88,9 @@ impl Flash {
     /// The array has a unit, whose last page that is.
     fn land(&mut self, block: u32, last: u32) {
         for page in last - self.nand.last_of_wordline(0)..=last {
-            if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page))
-                && self.nand.has_payload()
-            {
-                self.nand.store(block, page, content.stamp, content.spare);
-                self.assembly.landed.push(Stamp::unpack(content.stamp));
+            if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page)) {
+                self.nand.store(block, page, content.data, content.spare);
+                self.assembly.landed.push(Stamp::unpack(content.data));
             }
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
 use ftl::Spot;
-use nand::{Nand, Shape, Violation};
+use nand::{Nand, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
 pub(crate) use faults::{Aid, Fault, Found};
@@ -34,18 +34,18 @@ pub(crate) struct Flash {
     page_buffer: Vec<Buffered>,
 }
 
-/// What a page stores: the payload and the spare area; all zero when payloads are off.
+/// What a page stores: what stands for its data, and the spare area; all zero where pages store nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     /// A [`Stamp`], in place of the data.
-    pub(crate) stamp: u64,
+    pub(crate) data: u64,
     /// What the FTL keeps beside the data.
     pub(crate) spare: u128,
 }
 
 impl Content {
     /// What is read where nothing was stored.
-    pub(crate) const EMPTY: Content = Content { stamp: 0, spare: 0 };
+    pub(crate) const EMPTY: Content = Content { data: 0, spare: 0 };
 
     /// The content with the spare area of its new place: its identity stays.
     #[inline]
@@ -59,7 +59,7 @@ impl std::ops::BitXor for Content {
     type Output = Content;
 
     fn bitxor(self, other: Content) -> Content {
-        Content { stamp: self.stamp ^ other.stamp, spare: self.spare ^ other.spare }
+        Content { data: self.data ^ other.data, spare: self.spare ^ other.spare }
     }
 }
 
@@ -114,8 +114,8 @@ fn shape(geometry: &Geometry, device: &config::model::Device) -> Shape {
 
 impl Flash {
     /// Bytes of an array.
-    pub(crate) fn bytes(geometry: &Geometry, device: &config::model::Device, payload: bool) -> u64 {
-        Nand::bytes(&shape(geometry, device), payload)
+    pub(crate) fn bytes(geometry: &Geometry, device: &config::model::Device, stores: StoreKind) -> u64 {
+        Nand::bytes(&shape(geometry, device), stores)
     }
 
     /// Keeps the errors of pages from now on.
@@ -129,11 +129,11 @@ impl Flash {
     }
 
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
-    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
+    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, stores: StoreKind, aid: Aid) -> Flash {
         let multiplane = device.multiplane;
         let mut flash = Flash {
             geometry,
-            nand: Nand::new(shape(&geometry, device), payload),
+            nand: Nand::new(shape(&geometry, device), stores),
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
             planes_are_independent: multiplane == Multiplane::Any,
@@ -194,26 +194,30 @@ impl Flash {
         self.page_offset(ppn) + 1 == self.geometry.pages_per_block
     }
 
-    /// Reads a page. One that lost its content is empty, as all are when payloads are off.
+    /// Reads a page. One that lost its content is empty, as all are where pages store nothing.
     #[inline(always)] // Once per page of a collection.
     pub(crate) fn read(&mut self, ppn: Ppn) -> Content {
         let (block, page) = self.address(ppn);
-        if self.nand.has_payload() {
-            return self.read_content(block, page);
+        if self.supply.next(OpKind::Read) != Fate::Completes {
+            return Content::EMPTY;
         }
         obey(self.nand.read(block, page));
-        Content::EMPTY
+        self.content_at(block, page)
     }
 
     /// Programs a page.
     #[inline(always)] // As above.
     pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
         let (block, page) = self.address(ppn);
-        if self.nand.has_payload() {
-            return self.program_content(block, page, content);
+        match self.supply.next(OpKind::Program) {
+            Fate::Completes => {
+                obey(self.nand.program(block, page));
+                self.nand.store(block, page, content.data, content.spare);
+                Programmed::Done
+            }
+            Fate::Fails => self.fail_program(block, page),
+            Fate::IsIgnored => Programmed::Done,
         }
-        obey(self.nand.program(block, page));
-        Programmed::Done
     }
 
     /// Reads a page where pages store nothing and units are blocks.
@@ -232,10 +236,7 @@ impl Flash {
     /// Whether pages of a unit can be moved several at once: it is an ordinary block, and pages store nothing.
     #[inline]
     pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
-        self.geometry.unit_width == 1
-            && !self.nand.has_payload()
-            && self.nand.is_ordinary(unit.number())
-            && !self.gathers()
+        self.geometry.unit_width == 1 && self.nand.takes_runs(unit.number()) && !self.gathers()
     }
 
     /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
@@ -260,10 +261,9 @@ impl Flash {
         match self.fate_of_program() {
             Fate::Completes => {
                 obey(self.nand.copyback(from, to));
-                if self.nand.has_payload() && !self.nand.is_lost(to.0, to.1) {
-                    let (stamp, spare) = (self.nand.stamp(to.0, to.1), self.nand.spare(to.0, to.1));
-                    let content = Content { stamp, spare }.tagged(tag);
-                    self.nand.store(to.0, to.1, content.stamp, content.spare);
+                if !self.nand.is_lost(to.0, to.1) {
+                    let content = self.content_at(to.0, to.1).tagged(tag);
+                    self.nand.store(to.0, to.1, content.data, content.spare);
                 }
                 Programmed::Done
             }
@@ -275,7 +275,7 @@ impl Flash {
     /// Erases the blocks of a reclaim unit; returns how many they are.
     pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
         assert!(!self.holds_back(unit), "a unit is erased when newer versions of its pages are programmed");
-        let fate = if self.nand.has_payload() { self.supply.next(OpKind::Erase) } else { Fate::Completes };
+        let fate = self.supply.next(OpKind::Erase);
         for lane in 0..self.geometry.unit_width {
             let block = self.geometry.block_of(unit, lane);
             match fate {
@@ -288,26 +288,10 @@ impl Flash {
         u64::from(self.geometry.unit_width)
     }
 
-    #[inline(never)]
-    fn read_content(&mut self, block: u32, page: u32) -> Content {
-        if self.supply.next(OpKind::Read) != Fate::Completes {
-            return Content::EMPTY;
-        }
-        obey(self.nand.read(block, page));
-        Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) }
-    }
-
-    #[inline(never)]
-    fn program_content(&mut self, block: u32, page: u32, content: Content) -> Programmed {
-        match self.supply.next(OpKind::Program) {
-            Fate::Completes => {
-                obey(self.nand.program(block, page));
-                self.nand.store(block, page, content.stamp, content.spare);
-            }
-            Fate::Fails => return self.fail_program(block, page),
-            Fate::IsIgnored => {}
-        }
-        Programmed::Done
+    /// What a page of the array stores.
+    #[inline]
+    fn content_at(&self, block: u32, page: u32) -> Content {
+        Content { data: self.nand.data(block, page), spare: self.nand.spare(block, page) }
     }
 
     /// Whether a page was programmed since the last erase.

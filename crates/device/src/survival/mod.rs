@@ -539,7 +539,7 @@ fn version_of(device: &Device, lpn: u32) -> u32 {
     if device.flash.is_lost(ppn) {
         return 0;
     }
-    let stamp = Stamp::unpack(device.flash.waiting(ppn).stamp);
+    let stamp = Stamp::unpack(device.flash.waiting(ppn).data);
     if stamp.lpn == Lpn(lpn) { stamp.version } else { u32::MAX }
 }
 

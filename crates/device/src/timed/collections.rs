@@ -2,6 +2,7 @@
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{Ftl, Group, How, Op, Step};
+use nand::StoreKind;
 
 use super::plan::Plan;
 use crate::flash::Content;
@@ -40,9 +41,12 @@ struct Contents {
 
 impl Contents {
     /// A group has a page per plane of the unit, or the pages of a wordline.
-    fn new(domains: u32, unit_width: u32, has_payload: bool) -> Contents {
+    fn new(domains: u32, unit_width: u32, stores: StoreKind) -> Contents {
         let width = (unit_width as usize).max(4);
-        Contents { width, pages: vec![Content::EMPTY; if has_payload { domains as usize * width } else { 0 }] }
+        Contents {
+            width,
+            pages: vec![Content::EMPTY; if stores == StoreKind::Nothing { 0 } else { domains as usize * width }],
+        }
     }
 
     #[inline]
@@ -128,11 +132,11 @@ impl Collections {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Collection>();
 
-    pub(super) fn new(ftl: &Ftl, has_payload: bool) -> Collections {
+    pub(super) fn new(ftl: &Ftl, stores: StoreKind) -> Collections {
         let geometry = ftl.geometry();
         Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
-            contents: Contents::new(geometry.domains(), geometry.unit_width, has_payload),
+            contents: Contents::new(geometry.domains(), geometry.unit_width, stores),
             correcting: vec![0; geometry.dies() as usize],
         }
     }

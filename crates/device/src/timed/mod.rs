@@ -151,7 +151,7 @@ struct Setup<'a, 'w> {
 impl Setup<'_, '_> {
     fn run<P: Plan>(self, mut plan: P) -> Result<Option<Timeline>, RunError> {
         let Setup { device, workload, config, watch, buffer, manner } = self;
-        let has_payload = device.flash.nand().has_payload();
+        let stores = device.flash.nand().stores();
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
         let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
         let geometry = device.ftl.geometry();
@@ -169,7 +169,7 @@ impl Setup<'_, '_> {
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let fill = device.has.fill;
-        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
+        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, stores);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
