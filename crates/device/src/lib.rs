@@ -6,6 +6,7 @@
 mod buffer;
 mod count;
 mod device;
+pub mod drive;
 mod errors;
 mod flash;
 mod gang;

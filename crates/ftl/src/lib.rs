@@ -36,7 +36,7 @@ pub use crate::facade::{
 };
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
+pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, write_of};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
 pub use crate::ops::{
     AheadPhase, Array, DataSource, Erasure, How, Op, PacedCollection, PagePayload, Placed, Step, Way,

@@ -44,7 +44,7 @@ impl Block {
     const TORN: u8 = 1 << 3;
     const LOST_PAGES: u8 = 1 << 4;
     const COPIED: u8 = 1 << 5;
-    const ALL: u8 = (1 << 6) - 1;
+    pub(crate) const ALL: u8 = (1 << 6) - 1;
     /// Of the array and not of the block, and so in no state that is saved: reads and programs are kept of its pages.
     const WATCHED: u8 = 1 << 6;
 
@@ -127,10 +127,24 @@ impl Block {
         self.marks |= Block::LOST_PAGES;
     }
 
+    /// The marks that follow from the pages of a block: one lost its content, one was reprogrammed, one has errors of copybacks.
+    pub(crate) fn set_marks_of_pages(&mut self, lost: bool, reprogrammed: bool, copied: bool) {
+        self.marks &= !(Block::LOST_PAGES | Block::LOW_DENSITY | Block::COPIED);
+        self.marks |= u8::from(lost) * Block::LOST_PAGES;
+        self.marks |= u8::from(reprogrammed) * Block::LOW_DENSITY;
+        self.marks |= u8::from(copied) * Block::COPIED;
+    }
+
     /// The block after an erase.
     #[inline]
     pub(crate) fn erase(&mut self) {
         *self = Block { erases: self.erases + 1, marks: self.marks & Block::WATCHED, ..Block::default() };
+    }
+
+    /// The block as an interrupted erase leaves it.
+    pub(crate) fn tear(&mut self) {
+        self.erase();
+        self.mark_torn();
     }
 
     /// An erase of the block did not come to its end.

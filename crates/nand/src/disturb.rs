@@ -48,6 +48,16 @@ pub(crate) struct DisturbRecord {
     first: Option<Disturbed>,
 }
 
+impl Cycles {
+    /// The present one ended, with that many erases.
+    fn end(&mut self, limits: &ReadLimits, erases: u32) {
+        if std::mem::take(&mut self.is_reprogrammed) {
+            self.reprogrammed += 1;
+            self.extra += limits.wear.thousandths(self.reprogrammed, erases).saturating_sub(1000);
+        }
+    }
+}
+
 impl DisturbRecord {
     fn limit(&self, is_low: bool) -> u32 {
         if is_low { self.limits.low } else { self.limits.full }
@@ -96,6 +106,11 @@ impl Nand {
         }
         let before = self.disturb.as_ref().map_or(0, |disturb| disturb.reads_before[self.index(block, page)]);
         self.blocks[block as usize].reads - before
+    }
+
+    /// The reads of its block when a page was programmed; 0 where limits are not kept.
+    pub(crate) fn reads_when_programmed(&self, block: u32, page: u32) -> u32 {
+        self.disturb.as_ref().map_or(0, |disturb| disturb.reads_before[self.index(block, page)])
     }
 
     /// How many reads of its block a page takes before it cannot be read any more; nothing where limits are not kept.
@@ -149,6 +164,7 @@ impl Nand {
         self.add_guard_levels(block, page);
         self.wear_by_reprogramming(block);
         self.restart(block);
+        self.commit(block);
         Ok(())
     }
 
@@ -162,6 +178,7 @@ impl Nand {
         self.check_reprogram(block, page)?;
         self.lose(block, page);
         self.wear_by_reprogramming(block);
+        self.commit(block);
         Ok(())
     }
 
@@ -175,6 +192,7 @@ impl Nand {
         self.program(block, page)?;
         self.store(block, page, 0, 0);
         self.add_guard_levels(block, page);
+        self.commit(block);
         Ok(())
     }
 
@@ -209,6 +227,9 @@ impl Nand {
     pub(crate) fn add_guard_levels(&mut self, block: u32, page: u32) {
         let (pages, first) = (self.pages(), self.index(block, 0));
         self.reprogrammed.insert(first + page as usize, pages);
+        if let Some(image) = self.image_mut() {
+            image.mark_reprogrammed(first + page as usize);
+        }
         for lower in (0..page).filter(|&lower| self.layout.wordline(lower) == self.layout.wordline(page)) {
             self.lower.insert(first + lower as usize, pages);
         }
@@ -234,6 +255,7 @@ impl Nand {
             })
         {
             disturb.reads_before[first..][..pages as usize].fill(state.reads);
+            self.commit_asides(block);
         }
     }
 
@@ -269,10 +291,14 @@ impl Nand {
         let erases = self.blocks[block as usize].erases;
         if let Some(disturb) = &mut self.disturb {
             let cycles = &mut disturb.cycles[block as usize];
-            if std::mem::take(&mut cycles.is_reprogrammed) {
-                cycles.reprogrammed += 1;
-                cycles.extra += disturb.limits.wear.thousandths(cycles.reprogrammed, erases + 1).saturating_sub(1000);
-            }
+            cycles.end(&disturb.limits, erases + 1);
+        }
+    }
+
+    /// A block is found erased for that many times.
+    pub(crate) fn end_cycle_found(&self, cycles: &mut Cycles, erases: u32) {
+        if let Some(disturb) = &self.disturb {
+            cycles.end(&disturb.limits, erases);
         }
     }
 

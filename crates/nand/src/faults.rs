@@ -24,6 +24,7 @@ impl Nand {
                 self.lose(block, other);
             }
         }
+        self.commit(block);
         Ok(())
     }
 
@@ -40,6 +41,7 @@ impl Nand {
     pub fn tear_erase(&mut self, block: u32) -> Result<(), Violation> {
         self.erase(block)?;
         self.blocks[block as usize].mark_torn();
+        self.commit(block);
         Ok(())
     }
 
@@ -65,13 +67,16 @@ impl Nand {
                 state.forget_lsb_only();
             }
         }
+        (0..self.blocks.len() as u32).for_each(|block| self.commit(block));
     }
 
     /// A programmed page loses its content.
     pub(crate) fn lose(&mut self, block: u32, page: u32) {
         self.lost.insert((block, page));
         self.blocks[block as usize].mark_lost_page();
-        self.store(block, page, 0, 0);
+        let index = self.index(block, page);
+        self.store.lose(index);
+        self.commit_aside(block, page);
     }
 }
 

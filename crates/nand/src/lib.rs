@@ -15,6 +15,7 @@ pub mod cells;
 mod disturb;
 mod errors;
 mod faults;
+mod image;
 mod passes;
 mod saved;
 mod store;
@@ -31,6 +32,7 @@ pub use crate::block::Block;
 pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
+pub use crate::image::{Image, ImageError};
 pub use crate::saved::SavedArray;
 pub use crate::store::StoreKind;
 pub use crate::violation::Violation;
@@ -232,13 +234,12 @@ impl Nand {
             *passes = Passes::NONE;
         }
         match self.blocks.get_mut(block as usize) {
-            None => Err(Violation::NoSuchPage { block, page: 0 }),
-            Some(state) if state.is_ordinary() => {
-                state.erase();
-                Ok(())
-            }
-            Some(_) => self.erase_with_care(block),
+            None => return Err(Violation::NoSuchPage { block, page: 0 }),
+            Some(state) if state.is_ordinary() => state.erase(),
+            Some(_) => self.erase_with_care(block)?,
         }
+        self.forget_contents(block);
+        Ok(())
     }
 
     /// Has a block use its LSB pages only, until its next erase: upper pages are skipped, so that no
@@ -253,6 +254,7 @@ impl Nand {
             return Err(Violation::ModeOfUsedBlock { block, next: state.next_page.into() });
         }
         state.mark_lsb_only();
+        self.commit(block);
         Ok(())
     }
 
@@ -269,14 +271,17 @@ impl Nand {
         self.check_read(from.0, from.1)?;
         self.note_disturb(from.0, from.1);
         self.blocks[from.0 as usize].reads += 1;
+        self.commit(from.0);
         self.program(to.0, to.1)?;
         self.add_errors(from, to);
         if self.has_lost(from.0, from.1) {
             // What cannot be corrected is copied as it is.
             self.lose(to.0, to.1);
         } else if self.errors_of(to.0, to.1) <= ECC_LIMIT {
-            self.store.copy(self.index(from.0, from.1), self.index(to.0, to.1));
+            self.store(to.0, to.1, self.data(from.0, from.1), self.spare(from.0, from.1));
         }
+        self.commit_aside(to.0, to.1);
+        self.commit(to.0);
         Ok(())
     }
 
@@ -352,6 +357,7 @@ impl Nand {
     /// Marks a block as bad: no further command may name it.
     pub fn mark_bad(&mut self, block: u32) {
         self.blocks[block as usize].mark_bad();
+        self.commit(block);
     }
 
     /// The state of every block.
@@ -397,7 +403,18 @@ impl Nand {
     /// Stores the content of a page that was just programmed.
     #[inline]
     pub fn store(&mut self, block: u32, page: u32, data: u64, spare: u128) {
-        self.store.write(self.index(block, page), data, spare);
+        match self.store {
+            Store::Bytes(_) => self.store_bytes(block, page, data, spare),
+            _ => self.store.write(self.index(block, page), data, spare),
+        }
+    }
+
+    /// The content of a page that was read off the chip just now.
+    #[inline]
+    pub fn fetch(&mut self, block: u32, page: u32) -> (u64, u128) {
+        let index = self.index(block, page);
+        self.commit(block);
+        (self.store.data(index), self.store.spare(index))
     }
 
     #[inline]

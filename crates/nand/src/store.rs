@@ -1,8 +1,12 @@
-//! What the pages of an array store: nothing, or a word and a spare area each.
+//! What the pages of an array store: nothing, a stamp or real data; with a spare area.
+//!
+//! What stands for the data of a page is a word: the stamp itself or, where data are real, a frame of the controller's memory or the
+//! page of the array that they lie in.
 //!
 //! Nobody outside asks which of them it is. What is read of a store that keeps nothing is empty, and what is written there is gone.
 
 use crate::Shape;
+use crate::image::Image;
 
 /// Which store an array has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +15,15 @@ pub enum StoreKind {
     Nothing,
     /// A stamp of 8 bytes in place of a page's data, and a spare area of 16.
     Stamps,
+    /// Real data and a spare area, in an [`Image`].
+    Bytes,
 }
 
 impl StoreKind {
-    /// Bytes that a page takes.
+    /// Bytes of memory that a page takes.
     pub fn bytes_of_page(self) -> u64 {
         match self {
-            StoreKind::Nothing => 0,
+            StoreKind::Nothing | StoreKind::Bytes => 0,
             StoreKind::Stamps => (size_of::<u64>() + size_of::<u128>()) as u64,
         }
     }
@@ -31,6 +37,7 @@ impl StoreKind {
 pub(crate) enum Store {
     Nothing,
     Stamps(Stamps),
+    Bytes(Box<Image>),
 }
 
 /// A word in place of a page's data, and its spare area.
@@ -44,7 +51,8 @@ impl Store {
     pub(crate) fn new(kind: StoreKind, shape: &Shape) -> Store {
         let pages = shape.planes as usize * shape.blocks_per_plane as usize * shape.pages_per_block as usize;
         match kind {
-            StoreKind::Nothing => Store::Nothing,
+            // Bytes come with the image.
+            StoreKind::Nothing | StoreKind::Bytes => Store::Nothing,
             StoreKind::Stamps => Store::Stamps(Stamps { data: vec![0; pages], spares: vec![0; pages] }),
         }
     }
@@ -55,6 +63,7 @@ impl Store {
         match self {
             Store::Nothing => StoreKind::Nothing,
             Store::Stamps(_) => StoreKind::Stamps,
+            Store::Bytes(_) => StoreKind::Bytes,
         }
     }
 
@@ -64,6 +73,7 @@ impl Store {
         match self {
             Store::Nothing => 0,
             Store::Stamps(stamps) => stamps.data[index],
+            Store::Bytes(image) => image.data(index),
         }
     }
 
@@ -73,10 +83,11 @@ impl Store {
         match self {
             Store::Nothing => 0,
             Store::Stamps(stamps) => stamps.spares[index],
+            Store::Bytes(image) => image.spare(index),
         }
     }
 
-    /// Keeps the content of a page, if contents are kept.
+    /// Keeps the content of a page, if stamps are kept.
     #[inline]
     pub(crate) fn write(&mut self, index: usize, data: u64, spare: u128) {
         if let Store::Stamps(stamps) = self {
@@ -84,15 +95,19 @@ impl Store {
         }
     }
 
-    /// Keeps the content of a page for another one too.
-    pub(crate) fn copy(&mut self, from: usize, to: usize) {
-        self.write(to, self.data(from), self.spare(from));
+    /// A page loses its content.
+    pub(crate) fn lose(&mut self, index: usize) {
+        match self {
+            Store::Nothing => {}
+            Store::Stamps(stamps) => (stamps.data[index], stamps.spares[index]) = (0, 0),
+            Store::Bytes(image) => image.lose(index),
+        }
     }
 
     /// The words and the spare areas of all pages; empty where nothing is kept.
     pub(crate) fn saved(&self) -> (&[u64], &[u128]) {
         match self {
-            Store::Nothing => (&[], &[]),
+            Store::Nothing | Store::Bytes(_) => (&[], &[]),
             Store::Stamps(Stamps { data, spares }) => (data, spares),
         }
     }
@@ -104,7 +119,7 @@ impl Store {
             return None;
         }
         Some(match self {
-            Store::Nothing => Store::Nothing,
+            Store::Nothing | Store::Bytes(_) => Store::Nothing,
             Store::Stamps(_) => Store::Stamps(Stamps { data, spares }),
         })
     }

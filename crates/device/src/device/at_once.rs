@@ -3,7 +3,7 @@
 use base::{Cause, OpKind, Ppn, Unit};
 use ftl::{Array, DataSource, Erasure, Group, How, PagePayload, Placed, Way};
 
-use crate::flash::{Content, Flash, Programmed, Stamp};
+use crate::flash::{Content, Flash, Programmed};
 use crate::watchdog::Watchdog;
 
 /// Carries out operations on the array at once.
@@ -34,7 +34,7 @@ impl<'a> AtOnce<'a> {
         if placed.way == Way::Again {
             self.counters.reprograms += 1;
         }
-        let programmed = self.flash.place(placed, content_of(placed, data), old);
+        let programmed = self.flash.place(placed, content_of(self.flash, placed, data), old);
         self.counters.first_passes += self.flash.take_first_passes();
         programmed == Programmed::Done
     }
@@ -42,7 +42,7 @@ impl<'a> AtOnce<'a> {
     #[inline]
     fn read(&mut self, cause: Cause, from: Ppn) -> Content {
         if let Some(content) = self.flash.in_frame(from) {
-            return content;
+            return self.flash.hold_frame(content);
         }
         self.counters.count(cause, OpKind::Read, 1);
         self.flash.read(from)
@@ -86,7 +86,10 @@ impl Array for AtOnce<'_> {
 
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
         self.watchdog.step(self.counters);
-        let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| parity ^ self.read(cause, page));
+        let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| {
+            let page = self.read(cause, page);
+            self.flash.xor(parity, page)
+        });
         self.program(cause, to, content, None)
     }
 
@@ -97,7 +100,7 @@ impl Array for AtOnce<'_> {
             DataSource::Page(page) => self.read_whole(cause, page),
             DataSource::Parity(parity, other) => {
                 let parity = self.read_whole(cause, parity);
-                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
+                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| self.flash.xor(parity, other))
             }
         };
         let old = match source {
@@ -133,10 +136,10 @@ impl Array for AtOnce<'_> {
 
 /// What a page stores that was placed, made of `data`: what was read or, of the host's page, what it sent.
 #[inline(always)]
-pub(super) fn content_of(placed: Placed, data: Content) -> Content {
+pub(super) fn content_of(flash: &Flash, placed: Placed, data: Content) -> Content {
     match placed.holds {
         PagePayload::Data(_) | PagePayload::Parity => data.tagged(placed.tag),
-        PagePayload::Map(lpn) => Content { data: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
+        PagePayload::Map(lpn) => Content { data: flash.data_of_map(lpn), spare: placed.tag },
         PagePayload::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
     }
 }

@@ -70,9 +70,19 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
 
 impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
+        Device::storing(config, timed, stores(config), 0)
+    }
+
+    /// A device whose pages store that, with so many logical pages of its own behind those of the host.
+    pub(crate) fn storing(
+        config: &Config,
+        timed: bool,
+        stores: StoreKind,
+        own_pages: u64,
+    ) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
-        let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
-        let (payload, stores) = (config.run.payload == Payload::Stamp, stores(config));
+        let user_pages = config.device.user_capacity / u64::from(geometry.page_size) + own_pages;
+        let payload = stores != StoreKind::Nothing;
         let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let has = ftl.capabilities();
         let shape = shape(config, &geometry, timed);
@@ -93,7 +103,7 @@ impl Device {
                     && !flash.gathers()
             }),
             has,
-            oracle: payload.then(|| Oracle::new(ftl.user_pages())),
+            oracle: (stores == StoreKind::Stamps).then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,
             recorder: Recorder::new(shape),
@@ -149,24 +159,37 @@ impl Device {
     #[inline]
     pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
         if share.old > 0 {
-            self.use_entry(lpn);
-            self.note_host_read(lpn);
+            self.read_old_now(lpn, share.old);
         }
-        if share.old > 0
-            && let Some(old) = self.ftl.lookup(lpn).filter(|&old| self.flash.in_frame(old).is_none())
-        {
-            self.flash.read(old);
-            self.tell_read(old);
-            self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
-            self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
+        self.place_now(lpn, version, self.expected(lpn, version), share.touched);
+    }
+
+    /// Reads so many parts of the old version of a page that is written in part, without time; nothing if there is none.
+    pub(crate) fn read_old_now(&mut self, lpn: Lpn, parts: u8) -> Option<Content> {
+        self.use_entry(lpn);
+        self.note_host_read(lpn);
+        let old = self.ftl.lookup(lpn)?;
+        if let Some(content) = self.flash.in_frame(old) {
+            return Some(self.flash.hold_frame(content));
         }
+        let content = self.flash.read(old);
+        let content = self.flash.hold(content);
+        self.tell_read(old);
+        self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
+        self.note_bystanders(Cause::Rmw, OpKind::Read, parts);
+        Some(content)
+    }
+
+    /// Places a version of a page, of which the host wrote so many parts, without time, and does whatever collection that calls for.
+    #[inline]
+    pub(crate) fn place_now(&mut self, lpn: Lpn, version: u32, data: Content, touched: u8) {
         let domain = self.ftl.domain_without_time(lpn);
         while !self.ftl.prepare(domain, lpn) {
             self.collect_now(domain);
         }
         let old = if self.flash.gathers() { self.ftl.lookup(lpn) } else { None };
         let placed = self.ftl.write(domain, lpn);
-        let content = self.content_of(placed, self.expected(lpn, version));
+        let content = self.content_of(placed, data);
         if self.flash.place(placed, content, old) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
             let pages = self.has.pages.expect("faults are refused where they cannot be repaired");
@@ -174,7 +197,7 @@ impl Device {
             self.update_elsewhere(domain);
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
-        self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
+        self.note_bystanders(Cause::Host, OpKind::Program, touched);
         if self.flash.gathers() {
             self.note_landed();
         } else {
@@ -225,21 +248,29 @@ impl Device {
     /// Reads so many parts of a page of the array without time, of no older version than `floor`.
     #[inline]
     pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, parts: u8) {
+        if let Some(content) = self.read_content_now(lpn, parts) {
+            self.check_read(lpn, floor, content);
+        }
+    }
+
+    /// Reads so many parts of a page of the array without time; nothing if it was never written.
+    #[inline]
+    pub(crate) fn read_content_now(&mut self, lpn: Lpn, parts: u8) -> Option<Content> {
         self.use_entry(lpn);
         self.note_host_read(lpn);
-        match self.ftl.lookup(lpn) {
-            None => self.recorder.counters.unmapped_reads += 1,
-            Some(ppn) => {
-                if let Some(content) = self.flash.in_frame(ppn) {
-                    return self.check_read(lpn, floor, content);
-                }
-                let content = self.flash.read(ppn);
-                self.check_read(lpn, floor, content);
-                self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
-                self.note_bystanders(Cause::Host, OpKind::Read, parts);
-                self.tell_read(ppn);
-            }
+        let Some(ppn) = self.ftl.lookup(lpn) else {
+            self.recorder.counters.unmapped_reads += 1;
+            return None;
+        };
+        if let Some(content) = self.flash.in_frame(ppn) {
+            return Some(self.flash.hold_frame(content));
         }
+        let content = self.flash.read(ppn);
+        let content = self.flash.hold(content);
+        self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
+        self.note_bystanders(Cause::Host, OpKind::Read, parts);
+        self.tell_read(ppn);
+        Some(content)
     }
 
     /// Reads the pages of a request of the array without time.
@@ -476,10 +507,7 @@ impl Device {
     /// What is programmed of a page that was placed, made of `data`.
     #[inline(always)]
     pub(crate) fn content_of(&self, placed: Placed, data: Content) -> Content {
-        if self.oracle.is_none() {
-            return Content::EMPTY;
-        }
-        at_once::content_of(placed, data)
+        at_once::content_of(&self.flash, placed, data)
     }
 
     /// Tells the FTL the time, which some policies look at.

@@ -189,6 +189,11 @@ impl Flash {
         }
     }
 
+    /// From now on no erase waits for pages that are placed, which is a fault: for proof that it is found.
+    pub(crate) fn erase_early(&mut self) {
+        self.assembly.holding = Vec::new();
+    }
+
     /// The erase of the unit of a page waits for a placed page, where pages wait for their wordlines. Returns that unit.
     pub(super) fn hold_back(&mut self, old: Option<Ppn>) -> Option<Unit> {
         let unit = self.geometry.unit_of(old?);

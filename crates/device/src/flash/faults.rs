@@ -180,10 +180,17 @@ impl Flash {
         self.supply.armed.is_some()
     }
 
+    /// Switches the power off, between two operations.
+    pub(crate) fn power_off(&mut self) {
+        self.supply.is_watched = true;
+        self.supply.is_off = true;
+    }
+
     /// Switches the power on.
     pub(crate) fn power_on(&mut self) {
         self.supply.is_off = false;
         self.page_buffer.clear();
+        self.nand.rest();
         self.lose_frames();
     }
 
@@ -288,8 +295,8 @@ mod tests {
 
     /// One die of two planes of blocks of 8 pages; a unit is a pair of blocks.
     fn flash(has_supercap: bool) -> Flash {
-        static PRISTINE: std::sync::OnceLock<Flash> = std::sync::OnceLock::new();
-        let mut flash = PRISTINE.get_or_init(|| pristine("stamp")).clone();
+        thread_local!(static PRISTINE: Flash = pristine("stamp"));
+        let mut flash = PRISTINE.with(Flash::clone);
         flash.supply.aid = if has_supercap { Aid::Supercap } else { Aid::None };
         flash
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
 use ftl::Spot;
-use nand::{Nand, Shape, StoreKind, Violation};
+use nand::{Image, Nand, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
 pub(crate) use faults::{Aid, Fault, Found};
@@ -100,7 +100,7 @@ impl Stamp {
 }
 
 /// What the array's rules need to know of the device.
-fn shape(geometry: &Geometry, device: &config::model::Device) -> Shape {
+pub(crate) fn shape(geometry: &Geometry, device: &config::model::Device) -> Shape {
     Shape {
         planes: geometry.planes(),
         planes_per_die: geometry.planes_per_die,
@@ -202,7 +202,8 @@ impl Flash {
             return Content::EMPTY;
         }
         obey(self.nand.read(block, page));
-        self.content_at(block, page)
+        let (data, spare) = self.nand.fetch(block, page);
+        Content { data, spare }
     }
 
     /// Programs a page.
@@ -276,6 +277,7 @@ impl Flash {
     pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
         assert!(!self.holds_back(unit), "a unit is erased when newer versions of its pages are programmed");
         let fate = self.supply.next(OpKind::Erase);
+        self.note_erase(unit, fate);
         for lane in 0..self.geometry.unit_width {
             let block = self.geometry.block_of(unit, lane);
             match fate {
@@ -284,8 +286,54 @@ impl Flash {
                 Fate::IsIgnored => {}
             }
         }
+        self.nand.note_erase_of(0, if fate == Fate::IsIgnored { 1 } else { 0 });
         self.forget_placed(unit);
         u64::from(self.geometry.unit_width)
+    }
+
+    /// The blocks of a unit are erased together, or all of them are torn.
+    fn note_erase(&mut self, unit: Unit, fate: Fate) {
+        let width = if fate == Fate::IsIgnored { 1 } else { self.geometry.unit_width };
+        self.nand.note_erase_of(self.geometry.block_of(unit, 0), width);
+    }
+
+    /// Takes over an image of the array.
+    pub(crate) fn attach(&mut self, image: Image) -> Result<(), String> {
+        self.nand.attach(image)?;
+        self.rest_assembly();
+        self.begin_passes();
+        Ok(())
+    }
+
+    /// A page that stores these bytes, once it is placed.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Content {
+        Content { data: self.nand.take(bytes), spare: 0 }
+    }
+
+    /// The same content, wherever it is erased.
+    pub(crate) fn hold(&mut self, content: Content) -> Content {
+        Content { data: self.nand.hold(content.data), ..content }
+    }
+
+    /// A copy of what a frame holds, which stays there.
+    pub(crate) fn hold_frame(&mut self, content: Content) -> Content {
+        Content { data: self.nand.hold_again(content.data), ..content }
+    }
+
+    /// The exclusive-or of two pages, which is how a parity page is made. The controller lets go of both.
+    pub(crate) fn xor(&mut self, first: Content, second: Content) -> Content {
+        Content { data: self.nand.xor(first.data, second.data), spare: first.spare ^ second.spare }
+    }
+
+    /// What stands for the data of a page of the map, whose entries are not stored.
+    pub(crate) fn data_of_map(&self, lpn: Lpn) -> u64 {
+        if self.nand.image().is_some() { 0 } else { Stamp { lpn, version: 0 }.pack() }
+    }
+
+    /// Whether a page has a place and cannot be read from it: it lost its content, or its block was read too often.
+    pub(crate) fn is_unreadable(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        self.is_lost(ppn) || self.nand.is_programmed(block, page) && self.nand.reads_left(block, page) == Some(0)
     }
 
     /// What a page of the array stores.

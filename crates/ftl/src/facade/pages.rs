@@ -64,6 +64,11 @@ impl PageMapping {
         of_pages!(&mut ftl.mapping, page => page.restore(read, policies, seed))
     }
 
+    /// The number of the newest write: spare areas of all older ones have a lower one ([`crate::write_of`]).
+    pub fn writes(self, ftl: &Ftl) -> u64 {
+        of_pages!(&ftl.mapping, page => page.kernel.writes())
+    }
+
     /// True if a unit uses its LSB pages only.
     pub fn is_lsb_only(self, ftl: &Ftl, unit: Unit) -> bool {
         of_pages!(&ftl.mapping, page => page.kernel.is_lsb_only(unit))

@@ -82,6 +82,11 @@ pub(crate) fn parity_home(first: Ppn, erases: u32) -> u64 {
     u64::from(first.0) | u64::from(erases & 0xff) << 32
 }
 
+/// The number of the write that a page of data holds, by its spare area.
+pub fn write_of(spare: u128) -> Option<u64> {
+    Spare::unpack(spare).filter(|spare| spare.kind == PageKind::Data).map(|spare| spare.write)
+}
+
 impl Kernel {
     /// Numbers writes and programs from now on, for devices whose pages have spare areas.
     pub(crate) fn keep_spares(&mut self) {
@@ -98,6 +103,11 @@ impl Kernel {
     pub(crate) fn adopt_numbers(&mut self, write: u64, order: u64) {
         self.numbers.writes = self.numbers.writes.max(write);
         self.numbers.order = self.numbers.order.max(order);
+    }
+
+    /// The number of the newest write: all that were before it have a lower one, and those to come a higher one.
+    pub(crate) fn writes(&self) -> u64 {
+        self.numbers.writes
     }
 
     /// The spare area of the host page that was placed last; 0 where pages have none.

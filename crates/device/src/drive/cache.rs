@@ -1,0 +1,71 @@
+//! The bytes of the write buffer: of each buffered page, the sectors that were written.
+
+use super::{SECTOR, put};
+
+/// The bytes of a buffered page.
+#[derive(Clone)]
+struct Entry {
+    bytes: Vec<u8>,
+    /// By sector.
+    is_written: Vec<bool>,
+}
+
+/// Bytes by the buffer's number of the page.
+#[derive(Clone)]
+pub(super) struct Cache {
+    page_size: usize,
+    entries: Vec<Option<Entry>>,
+}
+
+impl Cache {
+    pub(super) fn new(page_size: u64) -> Cache {
+        Cache { page_size: page_size as usize, entries: Vec::new() }
+    }
+
+    /// A page enters the buffer; what is not written of it is zeros, or lies in the array.
+    pub(super) fn begin(&mut self, slot: u32, over_zeros: bool) {
+        let slot = slot as usize;
+        if slot >= self.entries.len() {
+            self.entries.resize_with(slot + 1, || None);
+        }
+        let is_written = vec![over_zeros; self.page_size / SECTOR as usize];
+        self.entries[slot] = Some(Entry { bytes: vec![0; self.page_size], is_written });
+    }
+
+    fn entry(&self, slot: u32) -> &Entry {
+        self.entries[slot as usize].as_ref().expect("a buffered page has bytes")
+    }
+
+    pub(super) fn write(&mut self, slot: u32, from: usize, to: usize, data: Option<&[u8]>) {
+        let entry = self.entries[slot as usize].as_mut().expect("a buffered page has bytes");
+        put(&mut entry.bytes[from..to], data);
+        entry.is_written[from / SECTOR as usize..to / SECTOR as usize].fill(true);
+    }
+
+    /// Whether bytes of a page are all here.
+    pub(super) fn has(&self, slot: u32, from: usize, to: usize) -> bool {
+        self.entry(slot).is_written[from / SECTOR as usize..to / SECTOR as usize].iter().all(|&is| is)
+    }
+
+    pub(super) fn is_whole(&self, slot: u32) -> bool {
+        self.has(slot, 0, self.page_size)
+    }
+
+    pub(super) fn read(&self, slot: u32, from: usize, data: &mut [u8]) {
+        data.copy_from_slice(&self.entry(slot).bytes[from..][..data.len()]);
+    }
+
+    /// Puts what was written of a page over its old version.
+    pub(super) fn overlay(&self, slot: u32, page: &mut [u8]) {
+        let entry = self.entry(slot);
+        let sectors = page.chunks_mut(SECTOR as usize).zip(entry.bytes.chunks(SECTOR as usize));
+        for ((old, new), _) in sectors.zip(&entry.is_written).filter(|(_, is_written)| **is_written) {
+            old.copy_from_slice(new);
+        }
+    }
+
+    /// A page left the buffer.
+    pub(super) fn end(&mut self, slot: u32) {
+        self.entries[slot as usize] = None;
+    }
+}

@@ -1,0 +1,521 @@
+//! The executor of real bytes: a drive that a host writes and reads, whose data lie at physical pages of an image.
+//!
+//! The FTL, its mechanisms and the array are those of the executor without time; an operation of the array is one on the image. When a
+//! drive is opened it knows nothing but the image, and finds everything by the FTL's own recovery: a drive that was closed, a process
+//! that was killed and a power cut are the same to it.
+//!
+//! Writes lie in the write buffer, in memory, until it is full or a flush comes; without a buffer they are programmed at once. A write of
+//! part of a page reads the old version of it and merges both. Discards are in `trims.rs`.
+
+mod cache;
+mod open;
+mod sectors;
+mod trims;
+
+pub use open::check;
+pub use sectors::{Broken, Cuts, Tally, try_sectors};
+
+use base::{Instant, Lpn, RequestKind};
+use config::Config;
+
+use crate::buffer::{self, Buffer};
+use crate::device::Device;
+use crate::flash::Fault;
+use crate::pages::Span;
+use cache::Cache;
+use trims::Trims;
+
+/// Bytes of a sector: what a host reads and writes is made of them.
+pub const SECTOR: u64 = 512;
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriveError {
+    /// Data cannot be read, and no other data are given in their place.
+    #[error("page {lpn} cannot be read: {why}")]
+    Unreadable {
+        /// The logical page.
+        lpn: u32,
+        /// What became of its data.
+        why: &'static str,
+    },
+    /// The disk of the image is full. What was acknowledged is in the image.
+    #[error(
+        "no space is left on the disk of the image; what was acknowledged is in it, and it can be opened again when there is room"
+    )]
+    NoSpace,
+    /// The image cannot be written for another reason.
+    #[error("the image cannot be written: {0}")]
+    Image(String),
+    /// The power is off.
+    #[error("the power is off")]
+    PowerCut,
+    /// The drive was opened for reading.
+    #[error("the drive is read-only")]
+    ReadOnly,
+}
+
+/// What a restart took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Restart {
+    /// Spare areas that were read.
+    pub pages_read: u64,
+    /// Units that were erased.
+    pub erased_units: u64,
+    /// Pages that were brought back from backups.
+    pub rescued_pages: u64,
+    /// Logical pages that are known to be discarded.
+    pub discarded_pages: u64,
+}
+
+/// A drive.
+#[derive(Clone)]
+pub struct Drive {
+    config: Config,
+    device: Device,
+    buffer: Option<Box<Buffer>>,
+    cache: Cache,
+    trims: Trims,
+    /// Pages of the host.
+    pages: u32,
+    restart: Restart,
+    /// Set once: no request is carried out any more.
+    end: Option<DriveError>,
+    is_read_only: bool,
+    /// How it breaks its promises, for proof that this is found.
+    broken: Option<Broken>,
+}
+
+/// What a request covers of a page.
+struct Part {
+    lpn: Lpn,
+    /// Bytes of the page.
+    from: usize,
+    to: usize,
+    /// Where they are in the request's data.
+    at: usize,
+}
+
+impl Drive {
+    /// Bytes that the host may address.
+    pub fn size(&self) -> u64 {
+        u64::from(self.pages) * self.page_size()
+    }
+
+    /// Bytes of a page: a write of so many, aligned, is never torn.
+    pub fn page_size(&self) -> u64 {
+        self.device.page_size.bytes()
+    }
+
+    /// Whether the drive takes no writes.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// What the restart took when it was opened.
+    pub fn restart(&self) -> Restart {
+        self.restart
+    }
+
+    /// Pages programmed for each page that the host wrote; nothing before the first one.
+    pub fn write_amplification(&self) -> Option<f64> {
+        self.device.recorder.counters.waf(self.page_size())
+    }
+
+    /// Blocks that are erased and in no use.
+    pub fn free_blocks(&self) -> u64 {
+        let ftl = &self.device.ftl;
+        let width = u64::from(ftl.geometry().unit_width);
+        ftl.geometry().all_domains().map(|domain| u64::from(ftl.spare_units(domain)) * width).sum()
+    }
+
+    /// Blocks erased since the drive was opened.
+    pub fn erases(&self) -> u64 {
+        self.device.recorder.counters.block_erases()
+    }
+
+    /// Operations of the flash since the last call of [`Drive::cut_after`].
+    pub fn operations(&self) -> u64 {
+        self.device.flash.operations()
+    }
+
+    /// The power goes off at the operation of the flash of that number, counted from now: `during` it, or just before.
+    pub fn cut_after(&mut self, operations: u64, during: bool) {
+        self.device.flash.arm(Fault::PowerCut { at: operations, during });
+    }
+
+    /// The power goes off now.
+    pub fn cut(&mut self) {
+        self.device.flash.power_off();
+    }
+
+    /// The image as it is now: what is left of the drive when the power goes off.
+    pub fn image(&self) -> &nand::Image {
+        self.device.flash.nand().image().expect("a drive stores bytes")
+    }
+
+    /// Fills `data` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`DriveError`].
+    pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriveError> {
+        self.is_up()?;
+        for part in self.parts(offset, data.len()) {
+            self.read_part(&part, &mut data[part.at..][..part.to - part.from])?;
+        }
+        self.count(RequestKind::Read, data.len());
+        self.is_up()
+    }
+
+    fn read_part(&mut self, part: &Part, data: &mut [u8]) -> Result<(), DriveError> {
+        let buffered = self.buffer.as_deref().and_then(|buffer| buffer.find(part.lpn));
+        if let Some(slot) = buffered
+            && self.cache.has(slot, part.from, part.to)
+        {
+            self.cache.read(slot, part.from, data);
+            self.device.recorder.counters.buffer_read_hits += 1;
+            return Ok(());
+        }
+        let mut page = vec![0; self.page_size() as usize];
+        self.read_page(part.lpn, &mut page)?;
+        if let Some(slot) = buffered {
+            self.cache.overlay(slot, &mut page);
+        }
+        data.copy_from_slice(&page[part.from..part.to]);
+        Ok(())
+    }
+
+    /// Reads a page that is not, or not all, in the buffer.
+    fn read_page(&mut self, lpn: Lpn, page: &mut [u8]) -> Result<(), DriveError> {
+        if self.trims.is_pending(lpn) {
+            return Ok(());
+        }
+        self.check_readable(lpn)?;
+        match self.device.read_content_now(lpn, 1) {
+            None => Ok(()),
+            Some(content) => self.unpack(lpn, content.data, page),
+        }
+    }
+
+    /// Takes the data of a page out of the controller's memory.
+    fn unpack(&mut self, lpn: Lpn, data: u64, page: &mut [u8]) -> Result<(), DriveError> {
+        let nand = self.device.flash.nand_mut();
+        let is_whole = nand.copy_out(data, page);
+        nand.let_go(data);
+        // With the power off nothing is read.
+        if is_whole || self.device.flash.is_off() {
+            return Ok(());
+        }
+        Err(DriveError::Unreadable { lpn: lpn.0, why: "its data have another checksum than those that were written" })
+    }
+
+    fn check_readable(&self, lpn: Lpn) -> Result<(), DriveError> {
+        match self.device.ftl.lookup(lpn) {
+            Some(ppn) if !self.device.flash.is_off() && self.device.flash.is_unreadable(ppn) => {
+                Err(DriveError::Unreadable { lpn: lpn.0, why: "it has more errors than can be corrected" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes `data` from `offset` on; with `fua` they are programmed when it returns.
+    ///
+    /// # Errors
+    /// [`DriveError`].
+    pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), DriveError> {
+        self.takes_writes()?;
+        for part in self.parts(offset, data.len()) {
+            self.write_part(&part, Some(&data[part.at..][..part.to - part.from]), fua)?;
+        }
+        self.end_write(fua)?;
+        self.count(RequestKind::Write, data.len());
+        self.is_up()
+    }
+
+    /// Writes zeros that take room.
+    ///
+    /// # Errors
+    /// [`DriveError`].
+    pub fn write_zeros(&mut self, offset: u64, length: u64, fua: bool) -> Result<(), DriveError> {
+        self.takes_writes()?;
+        for part in self.parts(offset, length as usize) {
+            self.write_part(&part, None, fua)?;
+        }
+        self.end_write(fua)?;
+        self.count(RequestKind::Write, length as usize);
+        self.is_up()
+    }
+
+    /// Writes part of a page: these bytes, or zeros.
+    fn write_part(&mut self, part: &Part, data: Option<&[u8]>, fua: bool) -> Result<(), DriveError> {
+        let whole = self.page_size() as usize;
+        let covers = part.from == 0 && part.to == whole;
+        if !covers && !self.trims.is_pending(part.lpn) {
+            // Later, when it leaves the buffer, it could not be said.
+            self.check_readable(part.lpn)?;
+        }
+        let Some(buffer) = self.buffer.as_deref() else {
+            let mut page = vec![0; whole];
+            if !covers {
+                self.read_old(part.lpn, &mut page)?;
+            }
+            put(&mut page[part.from..part.to], data);
+            return self.program(part.lpn, &page, 1);
+        };
+        let is_new = buffer.find_open(part.lpn).is_none();
+        while is_new && self.buffer.as_deref().is_some_and(|buffer| buffer.room() == 0) {
+            self.evict_oldest()?;
+        }
+        let over_zeros = self.trims.write(part.lpn);
+        let buffer = self.buffer.as_deref_mut().expect("there is one");
+        let offset = u64::from(part.lpn.0) * whole as u64;
+        let (from, size) = (part.from as u64, (part.to - part.from) as u64);
+        let is_part = !covers && !over_zeros;
+        let written = buffer.pieces.written(part.lpn, is_part, offset + from, size);
+        let age = buffer.age();
+        let slot = buffer::accept(&mut self.device, buffer, part.lpn, written, age);
+        if is_new {
+            self.cache.begin(slot, over_zeros);
+        }
+        self.cache.write(slot, part.from, part.to, data);
+        if fua && !buffer.is_protected {
+            buffer.hurry(slot);
+        }
+        Ok(())
+    }
+
+    /// A write is in the buffer, or programmed.
+    fn end_write(&mut self, fua: bool) -> Result<(), DriveError> {
+        if self.buffer.as_deref().is_some_and(|buffer| buffer.room() == 0) {
+            self.evict_oldest()?;
+        }
+        self.evict_due()?;
+        if fua {
+            self.device.fill_up();
+        }
+        Ok(())
+    }
+
+    /// All that was acknowledged is programmed, and discards last.
+    ///
+    /// # Errors
+    /// [`DriveError`].
+    pub fn flush(&mut self) -> Result<(), DriveError> {
+        self.is_up()?;
+        if self.is_read_only || self.broken == Some(Broken::IgnoresFlush) {
+            return Ok(());
+        }
+        if let Some(buffer) = self.buffer.as_deref_mut() {
+            buffer.flush();
+        }
+        self.evict_due()?;
+        self.make_trims_last()?;
+        self.device.fill_up();
+        self.is_up()
+    }
+
+    /// Discards `length` bytes: they read as zeros, and last when a flush after it is acknowledged.
+    ///
+    /// # Errors
+    /// [`DriveError`].
+    pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DriveError> {
+        self.takes_writes()?;
+        let page = self.page_size();
+        let (first, end) = (offset.div_ceil(page), (offset + length) / page);
+        if first >= end {
+            // No whole page.
+            for part in self.parts(offset, length as usize) {
+                self.write_part(&part, None, false)?;
+            }
+            self.end_write(false)?;
+            return self.is_up();
+        }
+        let edges = [(offset, first * page - offset), (end * page, offset + length - end * page)];
+        for (offset, length) in edges.into_iter().filter(|edge| edge.1 > 0) {
+            for part in self.parts(offset, length as usize) {
+                self.write_part(&part, None, false)?;
+            }
+            self.end_write(false)?;
+        }
+        for lpn in (first as u32..end as u32).map(Lpn) {
+            self.discard(lpn);
+        }
+        self.is_up()
+    }
+
+    fn discard(&mut self, lpn: Lpn) {
+        if let Some(buffer) = self.buffer.as_deref_mut()
+            && let Some(slot) = buffer.find(lpn)
+        {
+            let age = buffer.age();
+            buffer::drop_page(&mut self.device, buffer, slot, age);
+            self.cache.end(slot);
+        }
+        if self.device.ftl.lookup(lpn).is_some() {
+            self.trims.add(lpn);
+        }
+    }
+
+    /// Ends cleanly: all of it is programmed, and on the disk of the image.
+    ///
+    /// # Errors
+    /// [`DriveError`].
+    pub fn close(&mut self) -> Result<(), DriveError> {
+        self.flush()?;
+        self.image().sync().map_err(|error| DriveError::Image(error.to_string()))?;
+        self.end = Some(DriveError::PowerCut);
+        Ok(())
+    }
+
+    fn evict_due(&mut self) -> Result<(), DriveError> {
+        while let Some(slot) = self.buffer.as_deref().and_then(Buffer::oldest_due) {
+            if self.broken == Some(Broken::ReordersOverFlush)
+                && self.buffer.as_deref().is_some_and(|all| all.age().0 % 3 == 0)
+            {
+                break;
+            }
+            self.evict(slot)?;
+        }
+        Ok(())
+    }
+
+    fn evict_oldest(&mut self) -> Result<(), DriveError> {
+        let slot = self.buffer.as_deref().and_then(Buffer::oldest).expect("a full buffer holds pages");
+        self.evict(slot)
+    }
+
+    fn evict(&mut self, slot: u32) -> Result<(), DriveError> {
+        let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
+        let lpn = buffer.page(slot).lpn;
+        let mut page = vec![0; self.page_size() as usize];
+        if !self.cache.is_whole(slot) {
+            self.read_old(lpn, &mut page)?;
+        }
+        self.cache.overlay(slot, &mut page);
+        let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
+        let age = buffer.age();
+        let left = buffer::leave(&mut self.device, buffer, slot, age);
+        let touched = buffer.share(&left).touched;
+        self.cache.end(slot);
+        self.program(lpn, &page, touched)
+    }
+
+    /// Reads the old version of a page that is written in part.
+    fn read_old(&mut self, lpn: Lpn, page: &mut [u8]) -> Result<(), DriveError> {
+        if self.trims.is_pending(lpn) {
+            return Ok(());
+        }
+        match self.device.read_old_now(lpn, 1) {
+            None => Ok(()),
+            Some(content) => self.unpack(lpn, content.data, page),
+        }
+    }
+
+    fn program(&mut self, lpn: Lpn, page: &[u8], touched: u8) -> Result<(), DriveError> {
+        self.trims.write(lpn);
+        if self.broken == Some(Broken::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
+            let mut torn = vec![0; page.len()];
+            self.read_old(lpn, &mut torn)?;
+            let half = page.len() / 2;
+            torn[..half].copy_from_slice(&page[..half]);
+            let content = self.device.flash.take(&torn);
+            self.device.place_now(lpn, 0, content, touched);
+            self.is_up()?;
+        }
+        let content = self.device.flash.take(page);
+        self.device.place_now(lpn, 0, content, touched);
+        self.is_up()
+    }
+
+    /// Writes down what was discarded, and only then lets the FTL forget it: were it forgotten before, its newest version could be erased
+    /// while an older one is still in the array.
+    fn make_trims_last(&mut self) -> Result<(), DriveError> {
+        if !self.trims.are_pending() {
+            return Ok(());
+        }
+        let now = self.device.has.pages.expect("refused before").writes(&self.device.ftl);
+        for (lpn, page) in self.trims.pages_to_write(now) {
+            if self.broken == Some(Broken::ForgetsDiscards) {
+                break;
+            }
+            let content = self.device.flash.take(&page);
+            self.device.place_now(lpn, 0, content, 1);
+            self.is_up()?;
+        }
+        self.device.fill_up();
+        self.is_up()?;
+        let trimmed = self.trims.settle();
+        for lpn in trimmed {
+            self.device.trim(lpn);
+            self.device.collect_after_trim(Span::of_pages(lpn.0..lpn.0 + 1));
+        }
+        Ok(())
+    }
+
+    /// The pages of a range, and what it covers of each.
+    fn parts(&self, offset: u64, length: usize) -> impl Iterator<Item = Part> + use<> {
+        let (page, end) = (self.page_size(), offset + length as u64);
+        assert!(end <= self.size(), "a request lies within the drive");
+        (offset / page..end.div_ceil(page)).map(move |lpn| {
+            let start = lpn * page;
+            let (from, to) = (offset.max(start), end.min(start + page));
+            Part {
+                lpn: Lpn(lpn as u32),
+                from: (from - start) as usize,
+                to: (to - start) as usize,
+                at: (from - offset) as usize,
+            }
+        })
+    }
+
+    fn count(&mut self, kind: RequestKind, length: usize) {
+        self.device.recorder.completed(kind, Instant::ZERO, Instant::ZERO, length as u64);
+    }
+
+    fn takes_writes(&mut self) -> Result<(), DriveError> {
+        if self.is_read_only { Err(DriveError::ReadOnly) } else { self.is_up() }
+    }
+
+    /// Fails for good once the power is off, or the image cannot be written.
+    fn is_up(&mut self) -> Result<(), DriveError> {
+        if self.end.is_none() {
+            if self.device.flash.is_off() {
+                self.end = Some(DriveError::PowerCut);
+            } else if let Some(kind) = self.image().failure() {
+                let is_full = matches!(kind, std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+                self.end = Some(if is_full { DriveError::NoSpace } else { DriveError::Image(kind.to_string()) });
+                self.cut();
+            }
+        }
+        self.end.clone().map_or(Ok(()), Err)
+    }
+
+    /// Checks the whole state of the FTL.
+    ///
+    /// # Panics
+    /// If it is inconsistent, which is a fault of this program.
+    pub fn check(&self) {
+        self.device.check_state();
+    }
+
+    /// Breaks a promise from now on.
+    pub(crate) fn breaks(&mut self, broken: Option<Broken>) {
+        self.broken = broken;
+        if broken == Some(Broken::ErasesEarly) {
+            self.device.flash.erase_early();
+        }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+/// Puts data, or zeros, into a part of a page.
+fn put(part: &mut [u8], data: Option<&[u8]>) {
+    match data {
+        Some(data) => part.copy_from_slice(data),
+        None => part.fill(0),
+    }
+}

@@ -1,0 +1,349 @@
+//! The sector oracle: after a power cut at any operation, each sector holds one of the versions that it may hold.
+//!
+//! The host writes, discards and zeroes at random, in sectors, and flushes now and then. For each sector it keeps what was made to last
+//! and all that came after. The power goes off at an operation of the flash, and perhaps once more in the restart. Then every sector
+//! must read as what was last flushed or written with FUA, or as something later; no write of at most a page is there in part.
+
+use config::Config;
+use engine::Chance;
+use files::Interrupt;
+
+use super::{Drive, DriveError, SECTOR};
+use crate::errors::RunError;
+
+/// How a drive breaks its promises, as proof that the oracle finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// A flush does nothing.
+    IgnoresFlush,
+    /// A page is programmed by halves.
+    TearsPages,
+    /// A flush leaves some pages for later.
+    ReordersOverFlush,
+    /// Discards are not written down.
+    ForgetsDiscards,
+    /// A unit is erased before the copies of its pages are programmed; only where pages wait for others.
+    ErasesEarly,
+}
+
+/// Where the power goes off.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts {
+    /// So many drives, each with a history of its own.
+    pub seeds: u64,
+    /// Requests of each, after it was filled.
+    pub requests: u32,
+    /// The power goes off at every so many operations.
+    pub stride: u64,
+    /// The power goes off a second time, at any operation of the restart.
+    pub twice: bool,
+    /// Requests after the restart, with no cut; then all sectors are looked at again.
+    pub afterwards: u32,
+    /// The drive breaks a promise.
+    pub broken: Option<Broken>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Power cuts, each followed by a look at all sectors.
+    pub cuts: u64,
+    /// Those in restarts.
+    pub second_cuts: u64,
+    /// Cuts after which a sector was wrong.
+    pub losing: u64,
+    /// The first of them, in words.
+    pub first: Option<String>,
+    /// Cuts up to that one.
+    pub until_first: u64,
+}
+
+/// What the host asks for.
+#[derive(Clone, Copy, Debug)]
+enum Request {
+    Write { first: u64, sectors: u64, fua: bool },
+    Zero { first: u64, sectors: u64 },
+    Trim { first: u64, sectors: u64 },
+    Read { first: u64, sectors: u64 },
+    Flush,
+}
+
+/// What a sector may hold, by the number of the request; 0 is what a pristine drive holds.
+#[derive(Clone, Debug)]
+struct Sector {
+    /// What lasts.
+    lasts: u64,
+    /// What was sent since, in order. With power on the last of them is there.
+    later: Vec<u64>,
+}
+
+/// The host, and what it knows.
+#[derive(Clone)]
+struct Host {
+    random: Chance,
+    sectors: Vec<Sector>,
+    /// By number, whether that request makes zeros.
+    zeros: Vec<bool>,
+    /// Writes since the last flush or restart that touch a page in part or whole: number, first sector and end, within one page.
+    pieces: Vec<(u64, u64, u64)>,
+    per_page: u64,
+}
+
+impl Host {
+    fn new(seed: u64, sectors: u64, per_page: u64) -> Host {
+        let random = Chance::new(seed, "sectors");
+        let sectors = vec![Sector { lasts: 0, later: Vec::new() }; sectors as usize];
+        Host { random, sectors, zeros: vec![true], pieces: Vec::new(), per_page }
+    }
+
+    fn any_request(&mut self) -> Request {
+        let all = self.sectors.len() as u64;
+        let few = match self.random.below(4) {
+            0 => all,
+            1 => all.div_ceil(8),
+            _ => all.div_ceil(3),
+        };
+        let per_page = self.per_page;
+        let (first, sectors) = match self.random.below(4) {
+            0 => (self.random.below(few), 1 + self.random.below(3 * per_page)),
+            1 => (self.random.below(few) / per_page * per_page, per_page * (1 + self.random.below(4))),
+            _ => (self.random.below(few) / per_page * per_page, per_page),
+        };
+        let sectors = sectors.min(all - first);
+        match self.random.below(24) {
+            0 | 1 => Request::Flush,
+            2 => Request::Zero { first, sectors },
+            3..=5 => Request::Trim { first, sectors },
+            6 => Request::Read { first, sectors },
+            7 | 8 => Request::Write { first, sectors, fua: true },
+            _ => Request::Write { first, sectors, fua: false },
+        }
+    }
+
+    /// Takes note of a request that is about to be sent. Returns its number.
+    fn sends(&mut self, request: Request) -> u64 {
+        let number = self.zeros.len() as u64;
+        let (first, sectors, zeros) = match request {
+            Request::Write { first, sectors, .. } => (first, sectors, false),
+            Request::Zero { first, sectors } | Request::Trim { first, sectors } => (first, sectors, true),
+            Request::Read { .. } | Request::Flush => (0, 0, true),
+        };
+        self.zeros.push(zeros);
+        for sector in first..first + sectors {
+            self.sectors[sector as usize].later.push(number);
+        }
+        let mut at = first;
+        while !zeros && at < first + sectors {
+            let end = (at / self.per_page + 1) * self.per_page;
+            self.pieces.push((number, at, end.min(first + sectors)));
+            at = end;
+        }
+        number
+    }
+
+    /// A request was acknowledged.
+    fn acknowledged(&mut self, request: Request) {
+        match request {
+            Request::Flush => {
+                for sector in &mut self.sectors {
+                    sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
+                    sector.later.clear();
+                }
+                self.pieces.clear();
+            }
+            Request::Write { first, sectors, fua: true } => {
+                for sector in &mut self.sectors[first as usize..(first + sectors) as usize] {
+                    sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
+                    sector.later.clear();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a sector has to hold of a request.
+    fn data(&self, sector: u64, number: u64) -> [u8; SECTOR as usize] {
+        let mut data = [0; SECTOR as usize];
+        if !self.zeros[number as usize] {
+            let mut random = Chance::new(sector << 24 ^ number, "data");
+            data.chunks_mut(8).for_each(|word| word.copy_from_slice(&random.next().to_le_bytes()));
+            data[..8].copy_from_slice(&number.to_le_bytes());
+            data[8..16].copy_from_slice(&sector.to_le_bytes());
+        }
+        data
+    }
+
+    /// Carries a request out; what is read is compared.
+    fn carry_out(&self, drive: &mut Drive, request: Request, number: u64) -> Result<Option<String>, DriveError> {
+        let bytes = |count: u64| count * SECTOR;
+        match request {
+            Request::Write { first, sectors, fua } => {
+                let data: Vec<u8> = (first..first + sectors).flat_map(|sector| self.data(sector, number)).collect();
+                drive.write(bytes(first), &data, fua)?;
+            }
+            Request::Zero { first, sectors } => drive.write_zeros(bytes(first), bytes(sectors), false)?,
+            Request::Trim { first, sectors } => drive.trim(bytes(first), bytes(sectors))?,
+            Request::Flush => drive.flush()?,
+            Request::Read { first, sectors } => {
+                let mut data = vec![0; bytes(sectors) as usize];
+                drive.read(bytes(first), &mut data)?;
+                for (sector, found) in (first..).zip(data.chunks(SECTOR as usize)) {
+                    let state = &self.sectors[sector as usize];
+                    let newest = state.later.last().copied().unwrap_or(state.lasts);
+                    if found != self.data(sector, newest) {
+                        return Ok(Some(format!("sector {sector} does not read as write {newest}, the newest one")));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks at all sectors after a restart. What is found lasts; returns what is wrong.
+    fn look(&mut self, drive: &mut Drive) -> Result<Option<String>, DriveError> {
+        let mut data = vec![0; self.sectors.len() * SECTOR as usize];
+        drive.read(0, &mut data)?;
+        let mut found = Vec::with_capacity(self.sectors.len());
+        for (sector, bytes) in (0..).zip(data.chunks(SECTOR as usize)) {
+            let Sector { lasts, later } = &self.sectors[sector as usize];
+            let mut allowed = later.iter().rev().chain(std::iter::once(lasts));
+            match allowed.find(|number| bytes == self.data(sector, **number)) {
+                Some(&number) => found.push(number),
+                None => {
+                    let number = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+                    return Ok(Some(format!(
+                        "sector {sector} holds version {number}, and may hold {lasts} or one of {later:?}"
+                    )));
+                }
+            }
+        }
+        for &(number, first, end) in &self.pieces {
+            let piece = &found[first as usize..end as usize];
+            if piece.contains(&number) && piece.iter().any(|&found| found < number) {
+                return Ok(Some(format!("write {number} of the sectors {first} to {end} is there in part: {piece:?}")));
+            }
+        }
+        for (sector, found) in self.sectors.iter_mut().zip(found) {
+            *sector = Sector { lasts: found, later: Vec::new() };
+        }
+        self.pieces.clear();
+        Ok(None)
+    }
+}
+
+/// Has the power go off at operations of drives, and looks at all sectors.
+///
+/// # Errors
+/// When the configuration cannot be used, memory runs out, or somebody wants to stop.
+pub fn try_sectors(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<Tally, RunError> {
+    let mut tally = Tally::default();
+    for seed in 0..cuts.seeds {
+        try_drive(config, cuts, seed, interrupt, &mut tally)?;
+        if cuts.broken.is_some() && tally.losing > 0 {
+            break;
+        }
+    }
+    Ok(tally)
+}
+
+fn failed(error: &DriveError) -> RunError {
+    RunError::Failed(error.to_string())
+}
+
+fn try_drive(
+    config: &Config,
+    cuts: &Cuts,
+    seed: u64,
+    interrupt: &Interrupt,
+    tally: &mut Tally,
+) -> Result<(), RunError> {
+    let mut drive = Drive::in_memory(config)?;
+    drive.breaks(cuts.broken);
+    let (sectors, per_page) = (drive.size() / SECTOR, drive.page_size() / SECTOR);
+    let mut host = Host::new(seed, sectors, per_page);
+    for first in (0..sectors).step_by(per_page as usize) {
+        let fill = Request::Write { first, sectors: per_page, fua: false };
+        let number = host.sends(fill);
+        host.carry_out(&mut drive, fill, number).map_err(|error| failed(&error))?;
+    }
+    let mut operations = 0;
+    for _ in 0..cuts.requests {
+        interrupt.check().map_err(|_| RunError::Stopped)?;
+        let (before, request) = (drive.clone(), host.any_request());
+        let number = host.sends(request);
+        drive.cut_after(u64::MAX, false);
+        let wrong = host.carry_out(&mut drive, request, number).map_err(|error| failed(&error))?;
+        if let Some(wrong) = wrong {
+            tally.losing += 1;
+            tally.first.get_or_insert(format!("seed {seed}, request {number}, with the power on: {wrong}"));
+        }
+        for at in 0..drive.operations() {
+            operations += 1;
+            if !(operations + seed).is_multiple_of(cuts.stride) {
+                continue;
+            }
+            for during in [false, true] {
+                let mut cut = before.clone();
+                cut.cut_after(at, during);
+                let ended = host.carry_out(&mut cut, request, number);
+                assert_eq!(ended, Err(DriveError::PowerCut), "the power goes off in the request");
+                let wrong = after_cut(config, cuts, cut, host.clone(), tally)?;
+                tally.cuts += 1;
+                if tally.losing == 0 {
+                    tally.until_first = tally.cuts;
+                }
+                if let Some(wrong) = wrong {
+                    tally.losing += 1;
+                    let when = if during { "during" } else { "before" };
+                    let first =
+                        format!("seed {seed}, {when} operation {at} of request {number} ({request:?}): {wrong}");
+                    tally.first.get_or_insert(first);
+                    if cuts.broken.is_some() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        host.acknowledged(request);
+    }
+    Ok(())
+}
+
+/// Restarts a drive whose power went off, looks, goes on, and looks again. Returns what is wrong.
+fn after_cut(
+    config: &Config,
+    cuts: &Cuts,
+    cut: Drive,
+    mut host: Host,
+    tally: &mut Tally,
+) -> Result<Option<String>, RunError> {
+    let mut image = cut.image().clone();
+    if cuts.twice {
+        let operations = Drive::over(config, image.clone())?.operations();
+        if operations > 0 {
+            let (at, during) = (host.random.below(operations), host.random.below(2) == 0);
+            let second = Drive::over_until(config, image, Some((at, during)))?;
+            image = second.image().clone();
+            tally.second_cuts += 1;
+        }
+    }
+    let mut drive = Drive::over(config, image)?;
+    drive.breaks(cuts.broken);
+    if let Some(wrong) = host.look(&mut drive).unwrap_or_else(|error| Some(error.to_string())) {
+        return Ok(Some(wrong));
+    }
+    drive.check();
+    for _ in 0..cuts.afterwards {
+        let request = host.any_request();
+        let number = host.sends(request);
+        let wrong = host.carry_out(&mut drive, request, number).unwrap_or_else(|error| Some(error.to_string()));
+        if let Some(wrong) = wrong {
+            return Ok(Some(format!("after the restart, {wrong}")));
+        }
+        host.acknowledged(request);
+    }
+    // The next cut comes at once.
+    let mut again = Drive::over(config, drive.image().clone())?;
+    let wrong = host.look(&mut again).unwrap_or_else(|error| Some(error.to_string()));
+    Ok(wrong.map(|wrong| format!("after the restart and a second cut, {wrong}")))
+}

@@ -1,0 +1,202 @@
+//! An array over an image, and what it writes there.
+
+use super::{Aside, Image, Worn};
+use crate::store::Store;
+use crate::{Nand, Place};
+
+impl Nand {
+    /// Takes over an image: from now on the array is in the state that it has, and changes it. What is kept of single pages
+    /// ([`Nand::keep_errors`], [`Nand::keep_reads`]) has to be said before.
+    ///
+    /// # Errors
+    /// What cannot be in the image of an array of this shape.
+    pub fn attach(&mut self, mut image: Image) -> Result<(), String> {
+        let mut saved = image.load()?;
+        // The process was killed while it erased blocks together.
+        let (first, count) = image.erasing();
+        for block in (0..count).map(|lane| first + lane * self.shape.blocks_per_plane) {
+            saved.blocks[block as usize].tear();
+        }
+        self.blocks.clone_from(&saved.blocks);
+        let pages = self.shape.pages_per_block;
+        let (mut errors, mut reads_before) = (Vec::new(), Vec::new());
+        for block in 0..self.blocks.len() as u32 {
+            let has_errors = self.load_block(&mut image, block, &mut saved, (&mut errors, &mut reads_before))?;
+            let lost = saved.lost.last().is_some_and(|place: &Place| place.0 == block);
+            let reprogrammed = saved.reprogrammed.last().is_some_and(|place: &Place| place.0 == block);
+            let state = &mut saved.blocks[block as usize];
+            state.set_marks_of_pages(lost, reprogrammed, has_errors);
+            if state.next_page == 0 {
+                // The process may have been killed before the rest of an erase was written.
+                state.reads = 0;
+                self.end_cycle_found(&mut saved.cycles[block as usize], state.erases);
+            }
+        }
+        debug_assert_eq!(errors.len(), self.blocks.len() * pages as usize);
+        if self.errors.is_some() {
+            saved.errors = errors;
+        }
+        if self.disturb.is_some() {
+            saved.reads_before = reads_before;
+        } else {
+            saved.cycles.clear();
+        }
+        self.store = Store::Nothing;
+        self.restore(saved)?;
+        self.store = Store::Bytes(Box::new(image));
+        self.cycle_power();
+        self.image_mut().expect("it was attached").note_erase_of(0, 0);
+        Ok(())
+    }
+
+    /// What the pages of a block have. Returns whether one has errors.
+    fn load_block(
+        &self,
+        image: &mut Image,
+        block: u32,
+        saved: &mut crate::SavedArray,
+        (errors, reads_before): (&mut Vec<u32>, &mut Vec<u32>),
+    ) -> Result<bool, String> {
+        let mut has_errors = false;
+        for page in 0..self.shape.pages_per_block {
+            let index = self.index(block, page);
+            if !self.is_programmed(block, page) {
+                // A killed process may have left a page that was about to be programmed.
+                image.forget_page(index);
+                errors.push(0);
+                reads_before.push(0);
+                continue;
+            }
+            let found = image.load_page(index)?;
+            if !found.is_stored {
+                saved.lost.push((block, page));
+            }
+            if found.is_reprogrammed {
+                saved.reprogrammed.push((block, page));
+            }
+            has_errors |= found.errors > 0;
+            errors.push(found.errors);
+            reads_before.push(found.reads_before);
+        }
+        Ok(has_errors && self.errors.is_some())
+    }
+
+    /// The image, if pages store bytes.
+    pub fn image(&self) -> Option<&Image> {
+        if let Store::Bytes(image) = &self.store { Some(image) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub fn image_mut(&mut self) -> Option<&mut Image> {
+        if let Store::Bytes(image) = &mut self.store { Some(image) } else { None }
+    }
+
+    /// An operation on a block has come to its end.
+    #[inline(always)]
+    pub(crate) fn commit(&mut self, block: u32) {
+        if let Store::Bytes(_) = self.store {
+            self.commit_to_image(block);
+        }
+    }
+
+    #[cold]
+    fn commit_to_image(&mut self, block: u32) {
+        let cycles = self.cycles().get(block as usize).copied().unwrap_or_default();
+        let (reprogrammed, is_reprogrammed, extra) = (cycles.reprogrammed, cycles.is_reprogrammed, cycles.extra);
+        if let Store::Bytes(image) = &mut self.store {
+            let worn = Worn { reprogrammed, is_reprogrammed, extra };
+            image.commit(block as usize, &self.blocks[block as usize], worn);
+        }
+    }
+
+    /// What goes with the content of a page.
+    fn aside(&self, block: u32, page: u32) -> Aside {
+        Aside { errors: self.errors_of(block, page), reads_before: self.reads_when_programmed(block, page) }
+    }
+
+    /// A block was erased.
+    #[inline(always)]
+    pub(crate) fn forget_contents(&mut self, block: u32) {
+        if let Store::Bytes(_) = self.store {
+            self.commit_to_image(block);
+            self.image_mut().expect("pages store bytes").forget(block as usize);
+        }
+    }
+
+    /// Stores the content of a page in the image.
+    #[cold]
+    pub(crate) fn store_bytes(&mut self, block: u32, page: u32, data: u64, spare: u128) {
+        let (index, aside) = (self.index(block, page), self.aside(block, page));
+        self.image_mut().expect("pages store bytes").write(index, data, spare, aside);
+        self.commit_to_image(block);
+    }
+
+    /// What goes with the content of a page has changed.
+    pub(crate) fn commit_aside(&mut self, block: u32, page: u32) {
+        let (index, aside) = (self.index(block, page), self.aside(block, page));
+        if let Some(image) = self.image_mut() {
+            image.set_aside(index, aside);
+        }
+    }
+
+    /// The same of all pages of a block.
+    pub(crate) fn commit_asides(&mut self, block: u32) {
+        self.commit(block);
+        (0..self.shape.pages_per_block).for_each(|page| self.commit_aside(block, page));
+    }
+
+    /// Takes data into the controller's memory. Returns what stands for them.
+    ///
+    /// # Panics
+    /// If pages do not store bytes.
+    pub fn take(&mut self, bytes: &[u8]) -> u64 {
+        self.image_mut().expect("pages store bytes").take(bytes)
+    }
+
+    /// Fills `bytes` with the data that something stands for. Returns whether they are the ones that were written; if not, they cannot
+    /// be read.
+    ///
+    /// # Panics
+    /// If pages do not store bytes.
+    pub fn copy_out(&self, data: u64, bytes: &mut [u8]) -> bool {
+        self.image().expect("pages store bytes").copy_out(data, bytes)
+    }
+
+    /// Blocks, so many of them at one offset of neighbouring planes, are to be erased together. With none they are.
+    pub fn note_erase_of(&mut self, first: u32, count: u32) {
+        if count != 1
+            && let Some(image) = self.image_mut()
+        {
+            image.note_erase_of(first, count);
+        }
+    }
+
+    /// What stands for the same data, wherever they are erased.
+    pub fn hold(&mut self, data: u64) -> u64 {
+        self.image_mut().map_or(data, |image| image.hold(data))
+    }
+
+    /// What stands for a copy of data that the controller has already.
+    pub fn hold_again(&mut self, data: u64) -> u64 {
+        self.image_mut().map_or(data, |image| image.hold_again(data))
+    }
+
+    /// The controller lets go of data.
+    pub fn let_go(&mut self, data: u64) {
+        if let Some(image) = self.image_mut() {
+            image.let_go(data);
+        }
+    }
+
+    /// The controller lets go of all data.
+    pub fn rest(&mut self) {
+        if let Some(image) = self.image_mut() {
+            image.rest();
+        }
+    }
+
+    /// What stands for the exclusive-or of two pages. The controller lets go of both.
+    pub fn xor(&mut self, first: u64, second: u64) -> u64 {
+        self.image_mut().map_or(first ^ second, |image| image.xor(first, second))
+    }
+}

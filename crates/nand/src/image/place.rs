@@ -1,0 +1,97 @@
+//! Where an image lies: in a file, or in memory.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicU64;
+
+use memmap2::{MmapMut, MmapOptions};
+
+/// Header and records as words, and the data of pages behind them.
+pub(super) struct Place {
+    records: MmapMut,
+    data: Data,
+}
+
+enum Data {
+    /// A file, from an offset on. Its lock ends with it.
+    File(File, u64),
+    Memory(Vec<u8>),
+}
+
+impl Place {
+    pub(super) fn in_memory(records: usize, data: u64) -> Place {
+        let records = MmapMut::map_anon(records).expect("memory for the records of an image");
+        Place { records, data: Data::Memory(vec![0; data as usize]) }
+    }
+
+    /// A file of the right length; `writes` or private: what is changed in memory does not reach the file.
+    pub(super) fn of_file(file: File, records: usize, writes: bool) -> io::Result<Place> {
+        let mut options = MmapOptions::new();
+        options.len(records);
+        // SAFETY: the file is locked, so that no other process of this kind changes it; one that cuts it short, whoever it is, ends this
+        // one with a signal, as a power cut. Words are read and written as atomic ones.
+        let records = if writes { unsafe { options.map_mut(&file) } } else { unsafe { options.map_copy(&file) } }?;
+        Ok(Place { data: Data::File(file, records.len() as u64), records })
+    }
+
+    /// A copy in memory.
+    pub(super) fn copy(&self) -> Place {
+        let mut records = MmapMut::map_anon(self.records.len()).expect("memory for the records of an image");
+        records.copy_from_slice(&self.records);
+        let data = match &self.data {
+            Data::Memory(bytes) => bytes.clone(),
+            Data::File(file, offset) => {
+                let length = file.metadata().map_or(0, |file| file.len() - offset);
+                let mut bytes = vec![0; length as usize];
+                file.read_exact_at(&mut bytes, *offset).expect("an image can be read");
+                bytes
+            }
+        };
+        Place { records, data: Data::Memory(data) }
+    }
+
+    pub(super) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is aligned to pages of memory, lives as long as `self`, and is reached through these words alone.
+        unsafe { std::slice::from_raw_parts(self.records.as_ptr().cast::<AtomicU64>(), self.records.len() / 8) }
+    }
+
+    pub(super) fn header(&mut self) -> &mut [u8] {
+        &mut self.records[..super::header::WORDS * 8]
+    }
+
+    pub(super) fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        match &self.data {
+            Data::File(file, offset) => match file.read_exact_at(bytes, offset + at) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    Err(io::Error::new(ErrorKind::UnexpectedEof, "the image is cut short"))
+                }
+                result => result,
+            },
+            Data::Memory(all) => {
+                bytes.copy_from_slice(&all[at as usize..][..bytes.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.data {
+            Data::File(file, offset) => file.write_all_at(bytes, *offset + at),
+            Data::Memory(all) => {
+                all[at as usize..][..bytes.len()].copy_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match &self.data {
+            Data::File(file, _) => {
+                self.records.flush()?;
+                file.sync_data()
+            }
+            Data::Memory(_) => Ok(()),
+        }
+    }
+}
