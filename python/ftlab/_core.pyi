@@ -36,6 +36,36 @@ def run(
     written.
     """
 
+class Server:
+    """An NBD server over the drive of an image."""
+
+    uri: str
+    warning: str | None
+    def __init__(
+        self,
+        kind: Kind,
+        source: str,
+        sets: Sequence[str],
+        image: str | PathLike[str],
+        *,
+        socket: str | PathLike[str] | None = None,
+        tcp: str | None = None,
+        read_only: bool = False,
+        cut_at: str | None = None,
+        log_writes: str | PathLike[str] | None = None,
+    ) -> None: ...
+    def wait(self, seconds: float) -> str | None:
+        """Waits for at most so many seconds; why the server ended by itself, if it did."""
+
+    def lines(self) -> list[str]:
+        """Lines on clients since the last call."""
+
+    def status(self) -> str:
+        """What clients did, and figures of the drive and of its restart, as JSON text."""
+
+    def stop(self) -> None:
+        """Ends in good order: what was acknowledged is in the image."""
+
 def survival(
     kind: Kind,
     source: str,

@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("device", &["base", "files", "engine", "config", "workload", "ftl", "nand", "metrics"]),
     ("serve", &[]),
     ("bench", &["base", "engine", "config", "workload", "metrics", "device"]),
-    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device"]),
+    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device", "serve"]),
 ];
 
 fn metadata() -> Value {

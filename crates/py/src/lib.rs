@@ -11,6 +11,7 @@ mod files;
 mod guard;
 mod policy;
 mod run;
+mod serve;
 mod survival;
 mod tables;
 mod traces;
@@ -30,6 +31,8 @@ mod _core {
     use super::policy::{Block, Device, conform_victim};
     #[pymodule_export]
     use super::run::run;
+    #[pymodule_export]
+    use super::serve::Server;
     #[pymodule_export]
     use super::survival::{restart_cost, survival};
     #[pymodule_export]

@@ -151,7 +151,7 @@ fn maker(name: String, policy: Py<PyAny>, seed: u64, caller: Caller) -> Maker {
     Box::new(move |shape| {
         Python::attach(|py| {
             let made = Victim::new(py, &name, policy.bind(py), shape, seed, &caller);
-            let victim: Box<dyn VictimPolicy> = match made {
+            let victim: Box<dyn VictimPolicy + Send> = match made {
                 Ok(victim) => Box::new(victim),
                 Err(error) => {
                     caller.raise(explained(py, &name, "", error));

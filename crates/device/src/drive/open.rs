@@ -26,6 +26,13 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             help: "set `ftl.mapping` to `page` or `dftl`".into(),
         });
     }
+    if let Some(&key) = ftl::TAKE_OWN.iter().find(|key| config.ftl.get(key).own.is_some()) {
+        return Err(Refusal {
+            key: if key == "victim" { "ftl.victim" } else { "ftl.allocation" },
+            message: "a drive is served by threads, and a policy of your own runs in the interpreter".into(),
+            help: "use one of the policies that are built in".into(),
+        });
+    }
     if buffer::is_protected(config.ftl.get("write_buffer")) {
         return Err(Refusal {
             key: "ftl.write_buffer",

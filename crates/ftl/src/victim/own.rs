@@ -7,10 +7,10 @@ use base::{Domain, Unit};
 use super::{UnitShape, VictimPolicy, VictimView};
 
 /// Makes a policy for a device of that shape.
-pub type Maker = Box<dyn Fn(UnitShape) -> Box<dyn VictimPolicy> + Send + Sync>;
+pub type Maker = Box<dyn Fn(UnitShape) -> Box<dyn VictimPolicy + Send> + Send + Sync>;
 
 /// See the module.
-pub struct OwnVictim(Box<dyn VictimPolicy>);
+pub struct OwnVictim(Box<dyn VictimPolicy + Send>);
 
 /// A copy of an FTL goes on as the original would, and nobody knows how to copy what a user's policy remembers.
 impl Clone for OwnVictim {

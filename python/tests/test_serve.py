@@ -1,0 +1,155 @@
+"""`ftlab serve`: a drive of real bytes over NBD, whose process is killed, and asked to end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL = [
+    "tbm-small", "--set", 'device.user_capacity="4MiB"', "--set", "device.channels=1",
+    "--set", "device.chips_per_channel=1", "--set", "device.blocks_per_plane=32", "--set", "device.pages_per_block=16",
+    "--set", "device.cell=slc",
+]  # fmt: skip
+
+needs_qemu = pytest.mark.skipif(
+    shutil.which("qemu-io") is None, reason="needs qemu-io (apt-get install qemu-utils)"
+)
+
+
+class Serving:
+    """A server over `disk` in a directory."""
+
+    def __init__(self, where: Path, *options: str) -> None:
+        self.where = where
+        command = [sys.executable, "-m", "ftlab", "serve", *SMALL, "--image", "disk", "--json", *options]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=where, stdout=pipe, stderr=pipe, text=True)
+        self.said: list[str] = []
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said.append(line)
+            if line.startswith("serving"):
+                return
+        raise AssertionError(f"it does not serve: {self.said}")
+
+    def io(self, *commands: str) -> tuple[int, str]:
+        """Has qemu-io carry out commands; those that succeeded, and all that it says."""
+        words = [word for command in commands for word in ("-c", command)]
+        uri = f"nbd+unix:///?socket={self.where / 'disk.sock'}"
+        done = subprocess.run(
+            ["qemu-io", "-f", "raw", *words, uri], capture_output=True, text=True, timeout=60, check=False
+        )
+        # A pattern that is not there is told, and the operation counted.
+        failed = done.stdout.count("Pattern verification failed")
+        return done.stdout.count("ops/sec") - failed, done.stdout + done.stderr
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=30)
+        self._close()
+
+    def end(self) -> dict[str, object]:
+        """Asks it to end; what it tells of itself."""
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, err
+        told: dict[str, object] = json.loads(out)
+        return told
+
+    def _close(self) -> None:
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+@needs_qemu
+def test_what_was_flushed_survives_a_killed_server(tmp_path: Path) -> None:
+    serving = Serving(tmp_path)
+    write = ["write -P 0x5a 0 1M", "write -P 0x33 4096 512", "flush", "discard 65536 65536", "flush"]
+    done, said = serving.io(*write, "read -P 0x33 4096 512", "read -P 0 65536 65536")
+    assert done == 5, said
+    serving.kill()
+    again = Serving(tmp_path)
+    reads = [
+        "read -P 0x33 4096 512",
+        "read -P 0x5a 0 4096",
+        "read -P 0x5a 4608 3584",
+        "read -P 0 65536 65536",
+    ]
+    done, said = again.io(*reads, "read -P 0x5a 131072 65536", "read -P 0 2M 64k")
+    assert done == 6, said
+    told = again.end()
+    assert told["reads"] == 6 and told["ended"] == "asked to"
+    restart = told["restart"]
+    assert isinstance(restart, dict)
+    assert restart["pages_read"] >= 128 and restart["discarded_pages"] == 8, restart
+
+
+@needs_qemu
+def test_a_cut_ends_the_server_and_keeps_the_image(tmp_path: Path) -> None:
+    serving = Serving(tmp_path, "--cut-at", "on-flush:2")
+    done, _ = serving.io("write -P 7 0 64k", "flush", "write -P 9 64k 64k", "flush")
+    assert done == 2
+    out, err = serving.process.communicate(timeout=60)
+    assert serving.process.returncode == 1 and "the power is cut" in err
+    assert json.loads(out)["ended"] == "the power is cut"
+    again = Serving(tmp_path)
+    assert again.io("read -P 7 0 64k")[0] == 1
+    again.end()
+
+
+@needs_qemu
+def test_a_drive_for_reading_takes_no_writes(tmp_path: Path) -> None:
+    serving = Serving(tmp_path)
+    serving.io("write -P 7 0 64k")
+    serving.end()
+    before = (tmp_path / "disk").read_bytes()
+    reading = Serving(tmp_path, "--read-only")
+    assert reading.io("read -P 7 0 64k")[0] == 0, "qemu-io opens for writing"
+    uri = f"nbd+unix:///?socket={tmp_path / 'disk.sock'}"
+    done = subprocess.run(
+        ["qemu-io", "-r", "-f", "raw", "-c", "read -P 7 0 64k", uri],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "ops/sec" in done.stdout and "failed" not in done.stdout, done
+    reading.end()
+    assert (tmp_path / "disk").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            ["--set", "ftl.mapping=fast", "--set", "ftl.allocation=CWDP", "--set", "ftl.victim=fifo"],
+            "hybrid mapping leaves no spare areas",
+        ),
+        (["--read-only"], "does not exist"),
+        (["--cut-at", "soon"], "is no moment to cut the power"),
+        (["--set", 'ftl.write_buffer.lru.power_loss="protected"'], "a killed process saves nothing"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(tmp_path: Path, options: list[str], expected: str) -> None:
+    command = [sys.executable, "-m", "ftlab", "serve", *SMALL, *options, "--image", "disk"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and expected in done.stderr, done.stderr
+
+
+def test_an_image_of_another_device_is_refused(tmp_path: Path) -> None:
+    Serving(tmp_path).end()
+    command = [sys.executable, "-m", "ftlab", "serve", *SMALL, "--set", "ftl.victim=fifo", "--image", "disk"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "is of another configuration" in done.stderr and "fifo" in done.stderr
+    first = Serving(tmp_path)
+    command = [sys.executable, "-m", "ftlab", "serve", *SMALL, "--image", "disk", "--socket", "other.sock"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "in use by another process" in done.stderr
+    first.end()
