@@ -42,7 +42,12 @@ FEATURES = re.compile(
 ROWS = ("one-shot", "two-pass", "cache read", "program suspend", "transfer of sectors", "link of the host")
 """Rows that `pairs.txt` is to have."""
 
-PHYSICAL = ("goes with page mapping alone", "sends the data of a wordline again")
+PHYSICAL = (
+    "goes with page mapping alone",
+    "goes with no copies of lower pages",
+    "goes with copies through the controller",
+    "sends the data of a wordline again",
+)
 """Refusals of one-shot and two-pass programming that have a reason beside the model's own."""
 
 

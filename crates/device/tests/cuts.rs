@@ -135,6 +135,18 @@ fn wordlines_programmed_in_two_passes_survive() {
     }
 }
 
+/// A capacitor and a page buffer change what a fault destroys, and wordlines that are programmed as a whole need neither.
+#[test]
+fn whole_wordlines_survive_beside_what_protects_single_pages() {
+    for protection in [SUPERCAP, ["ftl.paired_page=\"page-buffer\""]] {
+        for programming in [&ONE_SHOT[..], &TWO_PASS] {
+            for (what, sets) in BESIDES.iter().filter(|(what, _)| *what != "forward collections").step_by(3) {
+                assert_survives(what, &[programming, sets, &protection].concat());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_map_in_flash_survives() {
     let map = ["ftl.mapping.dftl.cache=\"2KiB\"", "device.over_provisioning=2.5", "ftl.allocation=\"CWDP\""];

@@ -112,24 +112,26 @@ fn what_a_protection_promises_it_keeps() {
 #[test]
 fn wordlines_that_are_programmed_as_a_whole_survive() {
     for programming in ["one-shot", "two-pass"] {
-        for (cell, separation, more) in [
-            ("mlc", NONE, ""),
-            ("tlc", NONE, ""),
-            ("tlc", DAC, ""),
-            ("tlc", "separation=\"host-gc\"", "device.channels=2\nftl.allocation=\"F\""),
-            ("mlc", NONE, "device.planes_per_die=2\nftl.allocation=\"CWDP\"\nftl.reclaim_unit=\"twin\""),
-            ("mlc", NONE, "ftl.write_buffer.lru.size=\"48KiB\""),
+        for (cell, protection, separation, more) in [
+            ("mlc", "none", NONE, ""),
+            ("tlc", "none", NONE, ""),
+            ("tlc", "page-buffer", NONE, ""),
+            ("tlc", "supercap", NONE, ""),
+            ("tlc", "none", DAC, ""),
+            ("tlc", "none", "separation=\"host-gc\"", "device.channels=2\nftl.allocation=\"F\""),
+            ("mlc", "none", NONE, "device.planes_per_die=2\nftl.allocation=\"CWDP\"\nftl.reclaim_unit=\"twin\""),
+            ("mlc", "none", NONE, "ftl.write_buffer.lru.size=\"48KiB\""),
         ] {
             // Blocks of eight wordlines: up to two of each active block are filled up.
             let pages = if cell == "mlc" { 16 } else { 24 };
             let whole = format!(
-                "paired_page=\"none\"\ndevice.programming=\"{programming}\"\ndevice.timing.program=\"700us\"\n\
+                "paired_page=\"{protection}\"\ndevice.programming=\"{programming}\"\ndevice.timing.program=\"700us\"\n\
                  device.over_provisioning=3.0\nftl.gc_schedule.threshold.free_blocks=3\ndevice.blocks_per_plane=40\n\
                  device.pages_per_block={pages}\n{more}"
             );
             for trouble in ALL_TROUBLES {
                 let tally = sample(&whole, cell, "consecutive", separation, trouble, (2, 17));
-                let case = format!("{programming} {cell} {separation} {more} {trouble:?}");
+                let case = format!("{programming} {cell} {protection} {separation} {more} {trouble:?}");
                 assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
             }
         }

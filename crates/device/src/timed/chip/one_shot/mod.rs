@@ -315,34 +315,36 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
             "set `device.cache_program = \"off\"`, or use `one-shot`",
         );
     }
-    let others = [
+    let others: [(&str, &[&str], &str); 4] = [
         (
             "mapping",
-            "page",
+            &["page"],
             "page mapping alone: the others write single pages whose turn it is, and read them back at once",
         ),
         (
             "paired_page",
-            "none",
-            "no protection of paired pages: no page is programmed over one that holds data already",
+            &["none", "page-buffer", "supercap"],
+            "no copies of lower pages: all pages of a wordline are programmed together, none over one that holds data already",
         ),
         (
             "migration",
-            "off-chip",
-            "copies through the controller, where the pages of a wordline gather; a copyback is of one page",
+            &["off-chip"],
+            "copies through the controller, where the pages of a wordline gather: a copyback programs the one page that the register \
+             of its plane holds",
         ),
         (
             "read_disturb",
-            "ignore",
+            &["ignore"],
             "no handling of read disturb: that closes active blocks between two pages of a wordline",
         ),
     ];
     for (seam, only, reason) in others {
         let chosen = config.ftl.get(seam).name;
-        if chosen != only {
+        if !only.contains(&chosen) {
+            let choices: Vec<String> = only.iter().map(|only| format!("`ftl.{seam} = \"{only}\"`")).collect();
             return refuse(
                 format!("goes with {reason}; `ftl.{seam}` is `{chosen}`"),
-                &format!("set `ftl.{seam} = \"{only}\"`, or use `page`"),
+                &format!("set {}, or use `page`", choices.join(" or ")),
             );
         }
     }
