@@ -49,6 +49,11 @@ COMMANDS = (
     ),
     ("explain-tail", "say what slow requests of a run waited for", "ftlab.cli.tail_command:add_arguments"),
     ("serve", "serve a drive of real bytes as a block device", "ftlab.cli.serve_command:add_arguments"),
+    (
+        "hardware",
+        "put figures of real drives beside simulated ones",
+        "ftlab.cli.hardware_command:add_arguments",
+    ),
     ("reproduce", "run a paper's experiments and judge its claims", "ftlab_reproduce.command:add_arguments"),
     ("report", "make one HTML page from results", "ftlab.cli.report_command:add_arguments"),
 )

@@ -8,6 +8,8 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ftlab._core import InputError, RunError
 from ftlab.api.configs import Raw, config_argument, defaults_taken
@@ -18,12 +20,27 @@ from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed
 from ftlab.results import output, text
 from ftlab.results.output import OutputError
 
+if TYPE_CHECKING:
+    from ftlab.fio.running import Prepared
+
 
 def add_run(command: Parser) -> None:
     """Adds the arguments of `ftlab run`."""
     command.runs(_run)
     command.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
     _add_common(command)
+    command.add_argument(
+        "--fio",
+        metavar="JOBFILE",
+        help="carry out a job file of fio in place of the configured workload, and report in fio's names too",
+    )
+    command.add_argument(
+        "--section", type=plain, metavar="NAME", help="with --fio: the only job of the file to run"
+    )
+    command.add_argument(
+        "--output-format", type=plain, metavar="FORMAT", dest="form",
+        help="with --fio: `normal`, or `json` for the object that fio prints, on stdout alone",
+    )  # fmt: skip
     command.add_argument(
         "--timeline", metavar="FILE", help="record what channels, dies and planes did, for Perfetto"
     )
@@ -79,14 +96,15 @@ def _run(options: argparse.Namespace) -> None:
         raise pointed(Parser.argv, at("--timeline-window"), "`--timeline-window` without `--timeline`",
                       "expected `--timeline FILE` as well")  # fmt: skip
     _tell_defaults([config_argument(options.config)], options.sets)
+    jobs = _jobs(options)
     unwritten: OutputError | None = None
     try:
         with Live(sys.stderr) as tell:
             result = run(
-                config_argument(options.config),
+                config_argument(options.config) if jobs is None else jobs.config,
                 sets=options.sets,
-                trace=options.trace,
-                columns=options.columns,
+                trace=options.trace if jobs is None else jobs.trace,
+                columns=options.columns if jobs is None else jobs.columns,
                 out=options.out,
                 plots=options.plots,
                 timeline=options.timeline,
@@ -96,11 +114,57 @@ def _run(options: argparse.Namespace) -> None:
             )
     except OutputError as error:
         result, unwritten = error.result, error
-    if options.json:
+    if options.form == "json":
+        assert jobs is not None
+        sys.stdout.write(output.json_text(_fio_report().to_json(jobs.plan, result)))
+    elif options.json:
         sys.stdout.write(output.json_text({**result.summary, "notes": text.notes(result)}))
     else:
         sys.stdout.write(text.run_summary(result, _title(options.config)))
+        if jobs is not None:
+            sys.stdout.write("\nin fio's names\n" + _fio_report().text(jobs.plan, result))
     _tell_files(options, unwritten)
+
+
+def _jobs(options: argparse.Namespace) -> Prepared | None:
+    """The job file of the command line, read for its drive; `None` where there is none.
+
+    Raises:
+        UsageError: an option of job files is there without one, or one of traces with it.
+    """
+    if options.fio is None:
+        for option in ("--section", "--output-format"):
+            if any(word.partition("=")[0] == option for word in Parser.argv):
+                raise pointed(
+                    Parser.argv, at(option), f"`{option}` without `--fio`", "expected `--fio JOBFILE` as well"
+                )
+        return None
+    if options.trace is not None or options.columns is not None:
+        raise pointed(Parser.argv, at("--fio"), "`--fio` and a trace", "expected one of them")
+    if options.form not in (None, "normal", "json"):
+        raise pointed(
+            Parser.argv, at(options.form), f"`--output-format` cannot be `{options.form}`",
+            "expected `normal` or `json`",
+        )  # fmt: skip
+    if options.form == "json" and options.json:
+        raise pointed(
+            Parser.argv,
+            at("--json"),
+            "`--json` and `--output-format json` both want stdout",
+            "expected one of them",
+        )
+    from ftlab.fio import running
+
+    return running.prepare(
+        config_argument(options.config), options.fio, section=options.section, sets=options.sets
+    )
+
+
+def _fio_report() -> ModuleType:
+    """The report in fio's names, which only runs of job files import."""
+    from ftlab.fio import report
+
+    return report
 
 
 def _compare(options: argparse.Namespace) -> None:

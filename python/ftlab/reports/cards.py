@@ -161,3 +161,15 @@ def of_claims(claims: Sequence[Mapping[str, Any]]) -> list[Card]:
         for name, count in counts.items()
         if count
     ]
+
+
+def of_figures(counts: Mapping[str, Mapping[str, int]]) -> list[Card]:
+    """How many figures of real drives are met: of those that nothing was taken from, and of the others."""
+    words = {"predicted": "Predicted figures met", "fitted": "Fitted figures met"}
+    found = []
+    for kind, label in words.items():
+        judged = counts[kind]["met"] + counts[kind]["missed"]
+        if judged:
+            found.append(Card(label, str(counts[kind]["met"]), note=f"of {judged}"))
+    unbuilt = sum(each["not built"] for each in counts.values())
+    return [*found, *([Card("Figures that need what is not built", str(unbuilt))] if unbuilt else [])]

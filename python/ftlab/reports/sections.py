@@ -11,7 +11,7 @@ from ftlab.reports import cards, charts, settings, sweeping
 from ftlab.reports.charts import legend, look, swatches, table
 from ftlab.reports.markdown import rendered
 from ftlab.reports.markup import Child, Html, joined, prose, tag
-from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
+from ftlab.reports.sources import Checked, Reproduction, Run, Runs, Source, Swept
 from ftlab.results import pictures, plot, reasons, tail, text
 from ftlab.results.charts import Drawable
 from ftlab.results.claims import number
@@ -35,6 +35,8 @@ def title(source: Source) -> str:
             return f"Sweep: {source.name}"
         case Reproduction():
             return f"Claims of {source.document.get('paper', '')}: {source.name}"
+        case Checked():
+            return f"Real drives beside simulated ones: {source.name}"
 
 
 def body(source: Source) -> Html:
@@ -48,6 +50,8 @@ def body(source: Source) -> Html:
             return joined(_swept(source))
         case Reproduction():
             return joined(_reproduction(source))
+        case Checked():
+            return joined(_checked(source))
 
 
 def _run(result: Result, origin: Mapping[str, Any], level: int) -> Iterator[Child]:
@@ -449,6 +453,15 @@ def _reproduction(source: Reproduction) -> Iterator[Child]:
         )
     yield _heading(3, "Run it again")
     yield copied("The command", f"ftlab reproduce {document['paper']} --scale {document['scale']}")
+
+
+def _checked(source: Checked) -> Iterator[Child]:
+    yield cards.html(cards.of_figures(source.document["counts"]))
+    if source.pictures:
+        yield _charts([_picture(name, svg) for name, svg in source.pictures.items()], 2)
+    yield rendered(source.report, level=3)
+    yield _heading(3, "Run it again")
+    yield copied("The command", f"ftlab hardware check --scale {source.document['scale']}")
 
 
 def _claim(claim: Mapping[str, Any]) -> Html:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ftlab._core import InputError
 from ftlab.base import escape
+from ftlab.hardware.rows import SCHEMA
 from ftlab.results import claims, output
 from ftlab.results.comparison import FILE, Comparison
 from ftlab.results.kept import SEAL
@@ -62,7 +63,21 @@ class Reproduction:
     """SVG by name."""
 
 
-Source: TypeAlias = Run | Runs | Swept | Reproduction
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Figures of real drives beside simulated ones."""
+
+    name: str
+    document: dict[str, Any]
+    """The object `ftlab.hardware/1`."""
+    place: Path | None = None
+    report: str = ""
+    """Every figure as Markdown."""
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    """SVG by name."""
+
+
+Source: TypeAlias = Run | Runs | Swept | Reproduction | Checked
 
 
 def read(place: Path) -> Source:
@@ -78,6 +93,11 @@ def read(place: Path) -> Source:
         return Runs(name, Comparison.load(place), place)
     if (place / "claims.json").exists():
         return _reproduction(name, place)
+    if (place / "hardware.json").exists():
+        document = read_object(
+            place / "hardware.json", SCHEMA, "check of hardware", "ftlab hardware check --out"
+        )
+        return Checked(name, document, place, *_beside(place, "hardware.md"))
     if (place / RUNS).exists():
         sweep = Sweep.load(place)
         return Swept(name, sweep, place, _configs(sweep, place))
@@ -86,7 +106,7 @@ def read(place: Path) -> Source:
     raise _unfinished(place)
 
 
-WRITERS = "expected a directory that `ftlab run`, `compare`, `sweep` or `reproduce` wrote"
+WRITERS = "expected a directory that `ftlab run`, `compare`, `sweep`, `reproduce` or `hardware check` wrote"
 
 
 def _no_directory(place: Path) -> InputError:
@@ -100,7 +120,7 @@ def _no_directory(place: Path) -> InputError:
     return InputError(f"error: {shown} is a file; {WRITERS}")
 
 
-RESULTS = ("summary.json", FILE, "claims.json", RUNS)
+RESULTS = ("summary.json", FILE, "claims.json", "hardware.json", RUNS)
 """The file that says what a directory is."""
 
 
@@ -156,12 +176,16 @@ def _configs(sweep: Sweep, place: Path) -> dict[str, dict[str, Any]]:
 
 def _reproduction(name: str, place: Path) -> Reproduction:
     document = read_object(place / "claims.json", claims.SCHEMA, "list of claims", "ftlab reproduce --out")
+    return Reproduction(name, document, place, *_beside(place, "report.md"))
+
+
+def _beside(place: Path, name: str) -> tuple[str, dict[str, bytes]]:
+    """A page in Markdown, and the pictures of a directory."""
     try:
-        report = (place / "report.md").read_text(encoding="utf-8") if (place / "report.md").exists() else ""
-        pictures = {file.stem: file.read_bytes() for file in sorted(place.glob("*.svg"))}
+        report = (place / name).read_text(encoding="utf-8") if (place / name).exists() else ""
+        return report, {file.stem: file.read_bytes() for file in sorted(place.glob("*.svg"))}
     except (OSError, ValueError) as error:
         raise InputError(f"error: {escape.terminal(str(place))} cannot be read: {error}") from None
-    return Reproduction(name, document, place, report, pictures)
 
 
 def of_objects(sources: Sequence[tuple[str | None, object]]) -> list[Source]:

@@ -1,0 +1,337 @@
+"""A run in fio's names: the object of `--output-format=json`, and the lines that fio prints.
+
+Percentiles are those of the histogram of a run, whose classes are .1 % wide, or of its rows where it has them. A drive
+has no submission of its own: `slat_ns` is 0, and `clat_ns` and `lat_ns` are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ftlab._core import __version__
+from ftlab.base import escape
+from ftlab.fio.plan import Plan
+from ftlab.fio.streams import Stream
+from ftlab.results.result import Result
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Latencies in nanoseconds, ascending, and how many requests had each."""
+
+    ns: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    mean_ns: float
+    """The mean, which classes do not know exactly."""
+
+    @property
+    def requests(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum())
+
+    def percentile(self, percent: float) -> int:
+        """The latency that so many per cent of the requests had at most."""
+        reached = self.counts.cumsum()
+        at = int(reached.searchsorted(percent / 100 * reached[-1] * (1 - 1e-12)))
+        return round(float(self.ns[min(at, len(self.ns) - 1)]))
+
+    def deviation(self) -> float:
+        """The standard deviation."""
+        squares = float((self.counts * (self.ns - self.mean_ns) ** 2).sum())
+        return math.sqrt(squares / self.requests)
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The reads or the writes of a stream."""
+
+    kind: str
+    latencies: Latencies | None
+    """`None` where there are none."""
+    bytes: int
+    runtime_ns: int
+    """From the begin of what is measured until the last of the stream's requests is done."""
+
+    @property
+    def requests(self) -> int:
+        """How many there are."""
+        return 0 if self.latencies is None else self.latencies.requests
+
+
+def directions(plan: Plan, result: Result) -> list[tuple[Stream, list[Direction]]]:
+    """The figures of each stream, reads and writes by themselves."""
+    if plan.needs_rows:
+        return [(stream, _of_rows(plan, result, number)) for number, stream in enumerate(plan.streams)]
+    return [(plan.streams[0], [_of_summary(plan.streams[0], result, kind) for kind in ("read", "write")])]
+
+
+def _of_summary(stream: Stream, result: Result, kind: str) -> Direction:
+    host = result.summary["host"]
+    count = host["reads" if kind == "read" else "writes"]
+    # Reads of what was never written may take no time at all.
+    runtime = round((host["simulated_s"] or 0.0) * 1e9)
+    if not count:
+        return Direction(kind, None, 0, runtime)
+    rows = result.latency["kind"] == kind
+    mean = host[f"{kind}_latency_us"]["mean"] * 1e3
+    latencies = Latencies(
+        result.latency["latency_us"][rows] * 1e3, result.latency["count"][rows].astype(float), mean
+    )
+    return Direction(kind, latencies, count * stream.bs, runtime)
+
+
+def _of_rows(plan: Plan, result: Result, number: int) -> list[Direction]:
+    import numpy as np
+
+    rows, stream = result.tables["requests"], plan.streams[number]
+    arrivals, latencies = rows["arrival_ns"], rows["latency_ns"]
+    begin = (stream.ramp_us + (stream.delay_us if plan.owners else 0)) * 1000
+    mine = arrivals >= begin
+    if plan.owners is not None:
+        times, owners = plan.owners
+        mine &= owners[np.searchsorted(times, arrivals)] == number
+        # The table begins at the first request of all.
+        begin = max(begin - min(each.delay_us for each in plan.streams) * 1000, 0)
+        mine &= arrivals >= begin
+    if "admission_ns" in rows:
+        # fio looks at the clock when it sends a request, not when it would have liked to.
+        latencies = latencies - rows["admission_ns"]
+    if plan.owners is None and stream.end_ns is not None:
+        mine &= arrivals < stream.end_ns
+    done = (arrivals + rows["latency_ns"])[mine]
+    runtime = int(done.max()) - begin if len(done) else 0
+    found = []
+    for kind in ("read", "write"):
+        of_kind = latencies[mine & (rows["kind"] == kind)]
+        if not len(of_kind):
+            found.append(Direction(kind, None, 0, runtime))
+            continue
+        ns, counts = np.unique(of_kind, return_counts=True)
+        told = Latencies(ns.astype(float), counts.astype(float), float(of_kind.mean()))
+        found.append(Direction(kind, told, len(of_kind) * stream.bs, runtime))
+    return found
+
+
+def notes(plan: Plan, result: Result) -> list[str]:
+    """The things that a user of fio may not expect of these figures."""
+    told = list(plan.notes)
+    admission = result.summary["host"].get("admission")
+    stream = plan.streams[0]
+    if (
+        plan.owners is None
+        and admission
+        and admission["outstanding_max"] >= stream.depth
+        and not plan.needs_rows
+    ):
+        told.append(
+            f"[{stream.name}]: all {stream.depth} places were taken at times: a request that waited for one counts "
+            "from the time of its turn, where fio counts from when it was sent"
+        )
+    if plan.owners is not None:
+        told += [
+            f"[{stream.name}]: up to {most} of its requests were in the drive at once, and `iodepth` is "
+            f"{stream.depth}: fio would have held the rest back"
+            for stream, most in zip(plan.streams, _most_at_once(plan, result), strict=True)
+            if most > stream.depth
+        ]
+    if stream.ramp_us:
+        told.append(
+            "`ramp_time` is left out of the figures in fio's names; those of ftlab beside them begin with the run"
+        )
+    return told
+
+
+def _most_at_once(plan: Plan, result: Result) -> list[int]:
+    """For each stream: how many of its requests were in the drive at once, at most."""
+    import numpy as np
+
+    rows = result.tables["requests"]
+    assert plan.owners is not None
+    times, owners = plan.owners
+    owner = owners[np.searchsorted(times, rows["arrival_ns"])]
+    found = []
+    for number in range(len(plan.streams)):
+        mine = owner == number
+        begin = rows["arrival_ns"][mine].astype(np.int64)
+        at = np.concatenate([begin, begin + rows["latency_ns"][mine].astype(np.int64)])
+        step = np.repeat([1, -1], len(begin))
+        # What is done at a time has left before what comes then.
+        order = np.lexsort((step, at))
+        found.append(int(step[order].cumsum().max(initial=0)))
+    return found
+
+
+def to_json(plan: Plan, result: Result) -> dict[str, Any]:
+    """The object that `fio --output-format=json` prints, as far as a simulated drive has its figures."""
+    jobs = [_job(stream, found) for stream, found in directions(plan, result)]
+    return {
+        "fio version": f"fio-3 layout of ftlab {__version__}",
+        "timestamp": 0,
+        "timestamp_ms": 0,
+        "time": "",
+        "global options": plan.globals,
+        "jobs": jobs,
+        "disk_util": [],
+        "ftlab": {
+            "notes": notes(plan, result),
+            "waf": result.summary["waf"],
+            "waf_units": result.summary["waf_units"],
+        },
+    }
+
+
+def _job(stream: Stream, found: Sequence[Direction]) -> dict[str, Any]:
+    by_kind = {each.kind: each for each in found}
+    runtime_ms = max(each.runtime_ns for each in found) // 1_000_000
+    options = {key: word.value or "1" for key, word in stream.section.words.items()}
+    job: dict[str, Any] = {
+        "jobname": stream.name,
+        "groupid": 0,
+        "error": 0,
+        "eta": 0,
+        "elapsed": runtime_ms // 1000,
+        "job options": options,
+    }
+    for kind in ("read", "write", "trim"):
+        job[kind] = _direction(by_kind.get(kind) or Direction(kind, None, 0, 0), stream.percentiles)
+    depth = str(min(1 << (stream.depth - 1).bit_length(), 64))
+    levels = ("1", "2", "4", "8", "16", "32", ">=64")
+    depth = ">=64" if depth == "64" else depth
+    return job | {
+        "sync": {"total_ios": 0, "lat_ns": _spread(None)},
+        "job_runtime": runtime_ms,
+        "usr_cpu": 0.0,
+        "sys_cpu": 0.0,
+        "ctx": 0,
+        "majf": 0,
+        "minf": 0,
+        "iodepth_level": {level: 100.0 if level == depth else 0.0 for level in levels},
+        **_buckets(found),
+        "latency_depth": stream.depth,
+        "latency_target": 0,
+        "latency_percentile": 100.0,
+        "latency_window": 0,
+    }
+
+
+def _direction(found: Direction, percentiles: Sequence[float]) -> dict[str, Any]:
+    seconds = found.runtime_ns / 1e9
+    rate = found.bytes / seconds if seconds else 0.0
+    clat = _spread(found.latencies)
+    if found.latencies is not None:
+        clat["percentile"] = {
+            f"{percent:.6f}": found.latencies.percentile(percent) for percent in percentiles
+        }
+    iops = found.requests / seconds if seconds else 0.0
+    return {
+        "io_bytes": found.bytes,
+        "io_kbytes": found.bytes >> 10,
+        "bw_bytes": int(rate),
+        "bw": int(rate) >> 10,
+        "iops": iops,
+        "runtime": found.runtime_ns // 1_000_000 if found.requests else 0,
+        "total_ios": found.requests,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": _spread(None) | {"N": found.requests},
+        "clat_ns": clat,
+        "lat_ns": _spread(found.latencies),
+        "bw_min": 0,
+        "bw_max": 0,
+        "bw_agg": 0.0,
+        "bw_mean": 0.0,
+        "bw_dev": 0.0,
+        "bw_samples": 0,
+        "iops_min": 0,
+        "iops_max": 0,
+        "iops_mean": 0.0,
+        "iops_stddev": 0.0,
+        "iops_samples": 0,
+    }
+
+
+def _spread(latencies: Latencies | None) -> dict[str, Any]:
+    if latencies is None:
+        return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    return {
+        "min": round(float(latencies.ns[0])),
+        "max": round(float(latencies.ns[-1])),
+        "mean": latencies.mean_ns,
+        "stddev": latencies.deviation(),
+        "N": latencies.requests,
+    }
+
+
+LATENCY_BUCKETS = (
+    ("latency_ns", 1, (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)),
+    ("latency_us", 1000, (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)),
+    ("latency_ms", 1_000_000, (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000)),
+)
+"""fio's histogram: its parts, their nanoseconds, and the upper bounds in them."""
+
+
+def _buckets(found: Sequence[Direction]) -> dict[str, dict[str, float]]:
+    """The per cent of requests by latency, reads and writes together."""
+    latencies = [each.latencies for each in found if each.latencies is not None]
+    total = sum(each.requests for each in latencies)
+    below, told = 0.0, {}
+    for name, unit, bounds in LATENCY_BUCKETS:
+        part: dict[str, float] = {}
+        for bound in bounds:
+            reached = sum(float(each.counts[each.ns < bound * unit].sum()) for each in latencies)
+            part[str(bound)] = 100 * (reached - below) / total if total else 0.0
+            below = reached
+        told[name] = part
+    told["latency_ms"][">=2000"] = 100 * (total - below) / total if total else 0.0
+    return told
+
+
+def text(plan: Plan, result: Result) -> str:
+    """The lines that fio prints of its jobs, and what else is to be known."""
+    lines = []
+    for stream, found in directions(plan, result):
+        lines.append(f"{escape.terminal(stream.name)}: (groupid=0, jobs={stream.copies})")
+        for each in found:
+            if each.latencies is not None:
+                lines += _lines(each, each.latencies, stream.percentiles)
+    lines += [f"note: {escape.terminal(note)}" for note in notes(plan, result)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(found: Direction, latencies: Latencies, percentiles: Sequence[float]) -> list[str]:
+    seconds = found.runtime_ns / 1e9
+    rate = found.bytes / seconds if seconds else 0.0
+    iops = found.requests / seconds if seconds else 0.0
+    longest = float(latencies.ns[-1])
+    unit, scale = next((unit, scale) for unit, scale, most in UNITS if longest < most)
+    spread = ", ".join(
+        f"{name}={value / scale:.2f}"
+        for name, value in (
+            ("min", float(latencies.ns[0])), ("max", longest), ("avg", latencies.mean_ns),
+            ("stdev", latencies.deviation()),
+        )
+    )  # fmt: skip
+    told = [
+        f"  {found.kind}: IOPS={_short(iops)}, BW={rate / 2**20:.1f}MiB/s ({rate / 1e6:.1f}MB/s)"
+        f"({found.bytes / 2**20:.1f}MiB/{found.runtime_ns // 1_000_000}msec)",
+        f"    clat ({unit}): {spread}",
+        f"    clat percentiles ({unit}):",
+    ]
+    each = [f"{percent:5.2f}th=[{latencies.percentile(percent) / scale:8.1f}]" for percent in percentiles]
+    told += [f"     | {', '.join(each[i : i + 4])}" for i in range(0, len(each), 4)]
+    return told
+
+
+UNITS = (("nsec", 1.0, 1e4), ("usec", 1e3, 1e8), ("msec", 1e6, math.inf))
+"""Units of the printed latencies, their nanoseconds, and up to which latency."""
+
+
+def _short(value: float) -> str:
+    return f"{value / 1000:.1f}k" if value >= 10_000 else f"{value:.0f}"

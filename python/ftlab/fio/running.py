@@ -1,0 +1,93 @@
+"""Job files of fio, run on a simulated drive."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab._core import ConfigError
+from ftlab.api import simulation
+from ftlab.api.configs import Config, Sets, set_list
+from ftlab.base.quantities import in_bytes
+from ftlab.fio import report
+from ftlab.fio.jobfile import JobFile
+from ftlab.fio.plan import TABLE_COLUMNS, Plan, plan
+from ftlab.results.result import Result
+
+ANY_WORKLOAD = ['workload.generator="uniform"', "workload.requests=1"]
+"""A workload in place of the configuration's own: a drive without one is a drive all the same."""
+
+SAID_BY_JOBS = ("workload.", "host.replay", "host.queue_depth", "host.time_scale")
+"""Keys that a job file says; settings of them come on top of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A job file and a drive, as :func:`ftlab.run` takes them."""
+
+    config: dict[str, Any]
+    """The drive's configuration with the workload of the job file."""
+    trace: dict[str, Any] | None
+    """The listed requests, if the jobs are."""
+    plan: Plan
+    """The jobs as streams."""
+
+    @property
+    def columns(self) -> str | None:
+        """The columns of `trace`."""
+        return None if self.trace is None else TABLE_COLUMNS
+
+
+def prepare(
+    config: Config, job_file: str | os.PathLike[str] | JobFile, *, section: str | None = None, sets: Sets = ()
+) -> Prepared:
+    """The run of a job file on a drive.
+
+    Args:
+        config: the drive; its workload is not looked at.
+        job_file: the path of a job file, or one that was read.
+        section: the name of the only job to run.
+        sets: settings that override the configuration, and what the job file says.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        InputError: the job file cannot be read, or asks for what is not carried out.
+    """
+    file = job_file if isinstance(job_file, JobFile) else JobFile.load(job_file)
+    own = [word for word in set_list(sets) if not word.startswith(SAID_BY_JOBS)]
+    drive = simulation.resolve(config, sets=[*own, *ANY_WORKLOAD])
+    if drive["run"]["executor"] != "timed":
+        raise ConfigError(
+            "error: a job file needs time, and `run.executor` is `count`\nhint: `--set run.executor=timed`"
+        )
+    found = plan(file, in_bytes(drive["device"]["user_capacity"]), section=section, seed=drive["run"]["seed"])
+    host = {key: drive["host"][key] for key in ("link", "command_time", "command_interval")}
+    tree = {**drive, "workload": found.workload, "host": host | found.host}
+    if found.needs_rows:
+        tree["run"] = {**drive["run"], "per_request": True}
+    return Prepared(tree, found.table, found)
+
+
+def run(
+    config: Config, job_file: str | os.PathLike[str] | JobFile, *, section: str | None = None, sets: Sets = ()
+) -> tuple[Result, dict[str, Any]]:
+    """Runs a job file of fio on a drive.
+
+    Args:
+        config: the drive; its workload is not looked at.
+        job_file: the path of a job file, or one that was read.
+        section: the name of the only job to run.
+        sets: settings that override the configuration, and what the job file says.
+
+    Returns:
+        The result, and the object that `fio --output-format=json` would print.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        InputError: the job file cannot be read, or asks for what is not carried out.
+        RunError: the run failed.
+    """
+    made = prepare(config, job_file, section=section, sets=sets)
+    result = simulation.run(made.config, sets=sets, trace=made.trace, columns=made.columns)
+    return result, report.to_json(made.plan, result)

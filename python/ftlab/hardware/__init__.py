@@ -1,0 +1,1 @@
+"""Figures of real drives beside what the simulator gives for the same jobs."""

@@ -1,0 +1,565 @@
+"""Job files of fio: what is read of them, what is refused and how, and what fio itself makes of the same files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import TINY, Ftlab
+
+import ftlab
+from ftlab import InputError
+from ftlab.fio import quantities, report, running
+from ftlab.fio.jobfile import KNOWN, JobFile
+from ftlab.fio.plan import Plan, plan
+from ftlab.fio.words import ALIASES, FLAGS, IGNORED, NEUTRAL, REFUSED, TAKEN
+
+MIB = 1 << 20
+CAPACITY = 64 * MIB
+
+FIO = os.environ.get("FTLAB_FIO") or shutil.which("fio")
+with_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed (or name it in FTLAB_FIO)")
+
+
+def planned(text: str, capacity: int = CAPACITY, section: str | None = None) -> Plan:
+    return plan(JobFile(text), capacity, section=section)
+
+
+def test_words_have_one_fate() -> None:
+    fates = [TAKEN, set(IGNORED), set(NEUTRAL) | set(REFUSED)]
+    for i, one in enumerate(fates):
+        for other in fates[i + 1 :]:
+            assert not one & other
+    assert set(NEUTRAL) <= set(REFUSED)
+    assert FLAGS <= TAKEN
+    assert set(ALIASES.values()) <= KNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [("4096", 4096), ("64k", 65536), ("64KB", 65536), ("64Ki", 65536), ("64KiB", 64000), ("1m", MIB),
+     ("0x1000", 4096), ("512b", 512), ("2G", 2 << 30), ("1.5m", None), ("64 k", None), ("", None), ("k", None),
+     ("1x", None), ("-1", None), ("1kk", None), ("0x", None), ("٤k", None)],
+)  # fmt: skip
+def test_sizes(text: str, bytes_: int | None) -> None:
+    assert quantities.size(text) == bytes_
+
+
+def test_sizes_the_other_way_round() -> None:
+    assert (quantities.size("64k", 1000), quantities.size("64KiB", 1000)) == (64000, 65536)
+
+
+@pytest.mark.parametrize(
+    ("text", "us"),
+    [("30", 30_000_000), ("500ms", 500_000), ("2m", 120_000_000), ("1h", 3_600_000_000), ("7us", 7), ("1.5", None),
+     ("1 s", None), ("s", None)],
+)  # fmt: skip
+def test_times(text: str, us: int | None) -> None:
+    assert quantities.microseconds(text) == us
+
+
+def test_a_job_is_a_workload() -> None:
+    found = planned(
+        """
+        ; everything that is common
+        [global]
+        ioengine=libaio
+        direct=1
+        bs=8k           # fio's k is 1024
+        [mix]
+        rw=randrw
+        rwmixread=70
+        iodepth=16
+        numjobs=2
+        offset=25%
+        size=16m
+        norandommap
+        loops=3
+        runtime=10
+        """
+    )
+    assert found.host == {"replay": "closed", "queue_depth": 32}
+    assert found.workload == {
+        "generator": "uniform", "request_size": "8192B", "read_fraction": 0.7, "footprint": f"{16 * MIB}B",
+        "address_offset": f"{16 * MIB}B", "out_of_range": "reject", "requests": 2 * 3 * 16 * MIB // 8192,
+    }  # fmt: skip
+    # What is sent behind `runtime` is not reported.
+    assert found.needs_rows and found.table is None
+    assert any("`runtime`" in note for note in found.notes)
+
+
+def test_what_is_global_holds_for_the_jobs_behind_it() -> None:
+    text = "[global]\nbs=8k\n[a]\nrw=write\n[global]\nbs=16k\n[b]\nrw=write\n"
+    sizes = [planned(text, section=name).workload["request_size"] for name in "ab"]
+    assert sizes == ["8192B", "16384B"]
+
+
+def test_defaults_are_those_of_fio() -> None:
+    found = planned("[a]\n")
+    assert found.workload == {
+        "generator": "sequential", "request_size": "4096B", "read_fraction": 1.0, "footprint": f"{CAPACITY}B",
+        "requests": CAPACITY // 4096,
+    }  # fmt: skip
+    assert found.host["queue_depth"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "generator"),
+    [
+        ("rw=randread\nnorandommap", "uniform"),
+        ("rw=randwrite\nrandom_distribution=zipf:1.2", {"zipf": {"z": 1.2}}),
+        ("rw=write\nrandom_distribution=zipf:1.2", "sequential"),
+    ],
+)
+def test_patterns(words: str, generator: Any) -> None:
+    assert planned(f"[a]\n{words}\n").workload["generator"] == generator
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [("", 1), ("norandommap=0\n", 1), ("loops=3\n", 3), ("random_distribution=pareto:0.2\n", 1000)],
+)
+def test_what_has_no_generator_is_listed(words: str, most: int) -> None:
+    found = planned(f"[a]\nioengine=libaio\nrw=randrw\nrwmixread=70\nsize=8m\nbs=4k\niodepth=9\n{words}")
+    assert found.host == {"replay": "closed", "queue_depth": 9}
+    assert found.table is not None and not found.workload
+    offsets, ops = found.table["offset"], found.table["op"]
+    counts = np.unique(offsets, return_counts=True)[1]
+    assert counts.max() <= most and (most == 1000 or (counts == most).all())
+    assert offsets.max() < 8 * MIB and not (offsets % 4096).any()
+    assert (ops == "R").mean() == pytest.approx(0.7, abs=0.05)
+    assert not (np.diff(offsets) == 4096).mean() > 0.05
+
+
+def test_synchronous_engines_have_no_depth() -> None:
+    quiet = planned("[a]\nioengine=libaio\niodepth=8\n")
+    assert (quiet.host["queue_depth"], quiet.notes[1:]) == (8, [])
+    loud = planned("[a]\niodepth=8\n")
+    assert loud.host["queue_depth"] == 1
+    assert "`psync`" in loud.notes[0] and "not 8" in loud.notes[0]
+
+
+def test_a_paced_job_is_an_open_loop() -> None:
+    found = planned("[a]\nioengine=libaio\nrw=write\nbs=128k\niodepth=4\nrate=128m\nruntime=2\ntime_based\n")
+    assert found.host == {"replay": "open", "queue_depth": 4}
+    assert found.workload["interval"] == f"{round(1e9 / 1024)}ns"
+    assert found.workload["requests"] == 2048
+    # The slower of two paces, and one for writes alone.
+    both = planned("[a]\nrw=write\nbs=128k\nrate=128m\nrate_iops=,500\n")
+    assert both.workload["interval"] == "2000000ns"
+    assert planned("[a]\nrw=write\nrate=,1m\n").workload["interval"] == f"{round(1e9 / 256)}ns"
+    assert planned("[a]\nrw=read\nrate=,1m\n").host["replay"] == "closed"
+
+
+REFUSALS = {
+    "bs=4k\n[a]\n": ("`bs=4k` is in no section", 1),
+    "[a\nrw=read\n": ("`[a` begins no section", 1),
+    "[global]\nbs=4k\n": ("there is no job", 3),
+    "[a]\nrwx=read\n": ("unknown word `rwx`", 2),
+    "[a]\nBS=4k\n": ("unknown word `BS`", 2),
+    "[a]\nrw\n": ("`rw` has no value", 2),
+    "[a]\nrw=raed\n": ("`rw` cannot be `raed`", 2),
+    "[a]\nrw=randtrim\n": ("no generator sends trims", 2),
+    "[a]\nrw=rw\n": ("fio reads and writes in two sequences", 2),
+    "[a]\nrw=randread:8\n": ("runs of requests have no generator", 2),
+    "[a]\nverify=crc32c\n": ("pages hold no data", 2),
+    "[a]\nfsync=1\n": ("FLUSH", 2),
+    "[a]\nthinktime=10\n": ("closed loop", 2),
+    "[a]\nread_iolog=x\n": ("is a trace", 2),
+    "[a]\nsteadystate=iops:1%\n": ("no longer change", 2),
+    "[a]\nzonemode=zbd\n": ("zones", 2),
+    "[a]\nbssplit=4k/50\n": ("one size", 2),
+    "[a]\nrw=randrw\nbs=4k,8k\n": ("two sizes", 3),
+    "[a]\nbs=1000\n": ("1,000 bytes", 2),
+    "[a]\nbs=0\n": ("`bs` is 0 bytes", 2),
+    "[a]\nbs=4.5k\n": ("`bs` cannot be `4.5k`", 2),
+    "[a]\nsize=1t\n": ("go past the end of the drive", 2),
+    "[a]\noffset=32m\nsize=33m\n": ("go past the end of the drive", 3),
+    "[a]\noffset=64m\n": ("`offset` is 67,108,864 bytes", 2),
+    "[a]\nsize=2k\n": ("hold no request", 2),
+    "[a]\nsize=101%\n": ("`size` cannot be", 2),
+    "[a]\nnumjobs=0\n": ("`numjobs` cannot be `0`", 2),
+    "[a]\nrwmixread=101\nrw=randrw\n": ("`rwmixread` cannot be `101`", 2),
+    "[a]\nruntime=soon\n": ("`runtime` cannot be `soon`", 2),
+    "[a]\ntime_based\n": ("`time_based` has no end", 2),
+    "[a]\nruntime=1\ntime_based\n": ("has no pace", 3),
+    "[a]\nrw=randread\nrandom_distribution=normal:10\n": ("cannot be `normal:10`", 3),
+    "[a]\nrw=randread\nrandom_distribution=zipf:0\n": ("cannot have `0`", 3),
+    "[a]\nrw=randread\nrandom_distribution=zipf:nan\n": ("cannot have `nan`", 3),
+    "[a]\nrw=randrw\nrate=1m\n": ("fio paces each by itself", 3),
+    "[a]\nioengine=net\n": ("no reads and writes of a block device", 2),
+    "[a]\nnumjobs=4\n": ("copies that each go through the range in order", 2),
+    "[a]\npercentile_list=0:50\n": ("`percentile_list` cannot be", 2),
+    "[a]\nkb_base=7\n": ("`kb_base` cannot be", 2),
+    "[a]\nrate_process=odd\n": ("`rate_process` cannot be", 2),
+    "[a]\n[b]\n": ("beside other jobs", 1),
+    "[a]\nrate_iops=9\n[b]\nstonewall\n": ("waits for the jobs before it", 4),
+    "[a]\ninclude other.fio\n": ("`include` is not carried out", 2),
+    "[a]\nfilename=${FTLAB_NO_SUCH_VARIABLE}\n": ("the environment has no variable", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_what_is_refused_says_where_what_and_what_would_be_right(text: str) -> None:
+    message, line = REFUSALS[text]
+    with pytest.raises(InputError) as caught:
+        planned(text)
+    told = str(caught.value)
+    assert message in told.splitlines()[0]
+    assert f"job file:{line}:1" in told
+    assert re.search(r"\^+ \S", told), told
+
+
+def test_every_refused_word_is_refused_with_its_reason() -> None:
+    for word, (reason, instead) in REFUSED.items():
+        if word == "include":
+            continue
+        with pytest.raises(InputError) as caught:
+            planned(f"[a]\n{word}=something\n")
+        assert reason in str(caught.value) and instead in str(caught.value)
+        for value in NEUTRAL.get(word, ()):
+            planned(f"[a]\n{word}={value}\n")
+
+
+def test_fuzz() -> None:
+    """Whatever is written, there is a plan, or an error that points at a line."""
+    chance = np.random.default_rng(40)
+    words = sorted(KNOWN)
+    values = ["", "0", "1", "4k", "-1", "1e9", "50%", "randread", "randrw", "zipf:1.1", "x:y:z", ",", "1,2,3,4",
+              "9" * 40, "${HOME}", "\x00", "é", "64m", "10", "0x7fffffffffffffff", "libaio", "linear", "[a]",
+              "="]  # fmt: skip
+    plans = unplaced = 0
+    for _ in range(3000):
+        lines = []
+        for _ in range(chance.integers(0, 9)):
+            kind = chance.integers(0, 12)
+            if kind == 0:
+                lines.append("[" + str(chance.choice(["a", "b", "global", "", "]", "x y"])) + "]")
+            elif kind == 1:
+                lines.append("".join(map(chr, chance.integers(32, 300, 6))))
+            else:
+                word = str(chance.choice(words if kind < 5 else sorted(TAKEN)))
+                lines.append(f"{word}={chance.choice(values)}" if chance.random() < 0.9 else word)
+        text = "[a]\n" * int(chance.random() < 0.8) + "\n".join(lines)
+        try:
+            found = planned(text)
+        except InputError as error:
+            unplaced += re.search(r"--> job file:\d+:\d+\n", str(error)) is None
+        else:
+            plans += 1
+            assert found.streams
+            if found.workload:
+                assert 512 <= int(found.workload["request_size"][:-1]) <= CAPACITY
+    assert plans > 100 and not unplaced
+
+
+def test_every_plan_is_a_configuration(tiny: Path) -> None:
+    """Plans of words that are taken can be run: the engine refuses none of them."""
+    chance, others = np.random.default_rng(41), 0
+    for _ in range(300):
+        words = {
+            "rw": str(chance.choice(["read", "write", "randread", "randwrite", "randrw"])),
+            "bs": str(chance.choice(["512", "4k", "12k", "128k", "1m"])),
+            "iodepth": str(chance.integers(1, 300)),
+            "ioengine": "libaio",
+        }
+        options = {
+            "rwmixread": str(chance.integers(0, 101)), "size": str(chance.choice(["1m", "37%", "100%"])),
+            "offset": str(chance.choice(["0", "512", "10m", "50%"])), "norandommap": "1", "loops": "3",
+            "runtime": "20ms", "ramp_time": "5ms", "random_distribution": str(chance.choice(["zipf", "pareto:0.3"])),
+            "rate_process": "poisson",
+        }  # fmt: skip
+        words |= {key: value for key, value in options.items() if chance.random() < 0.4}
+        if words["rw"] != "randrw" and chance.random() < 0.3:
+            words["rate_iops"] = str(chance.integers(1, 1_000_000))
+        if words["rw"].startswith("rand") and "rate_iops" not in words and chance.random() < 0.3:
+            words["numjobs"] = str(chance.integers(1, 5))
+        text = "[a]\n" + "".join(f"{key}={value}\n" for key, value in words.items())
+        try:
+            made = running.prepare(tiny, JobFile(text))
+        except InputError as error:
+            others += "past the end" not in str(error)
+            continue
+        if made.trace is None:
+            ftlab.resolve(made.config)
+    assert not others
+
+
+JOBS = """
+[global]
+bs=4k
+norandommap
+runtime=100ms
+time_based
+[reader]
+rw=randread
+rate_iops=2000
+rate_process=poisson
+[writer]
+rw=write
+bs=64k
+rate_iops=50
+startdelay=20ms
+[copies]
+rw=randwrite
+rate_iops=100
+numjobs=2
+offset=32m
+offset_increment=16m
+size=16m
+"""
+
+
+def test_paced_jobs_are_streams_of_their_own(tiny: Path) -> None:
+    aged = {"run.precondition.sequential": "1x"}
+    made = running.prepare(tiny, JobFile(JOBS), sets=aged)
+    found = made.plan
+    assert [stream.name for stream in found.streams] == ["reader", "writer", "copies.0", "copies.1"]
+    assert found.table is not None and found.owners is not None
+    times, owners = found.owners
+    assert (np.diff(times.astype(np.int64)) > 0).all()
+    assert [int((owners == i).sum()) for i in range(1, 4)] == [5, 10, 10]
+    assert 150 < (owners == 0).sum() < 250
+    # A writer of 64 KiB in order, 20 ms apart, 20 ms later.
+    mine = owners == 1
+    assert np.allclose(np.diff(times[mine].astype(float)), 20e6, atol=10)
+    assert times[mine][0] == pytest.approx(20e6, abs=10)
+    assert (np.diff(found.table["offset"][mine]) == 65536).all()
+    ranges = [found.table["offset"][owners == i] // MIB for i in (2, 3)]
+    assert set(ranges[0]) <= set(range(32, 48)) and set(ranges[1]) <= set(range(48, 64))
+    result, told = running.run(tiny, JobFile(JOBS), sets=aged)
+    jobs = {job["jobname"]: job for job in told["jobs"]}
+    assert (
+        jobs["reader"]["read"]["total_ios"] == (owners == 0).sum()
+        and jobs["reader"]["write"]["total_ios"] == 0
+    )
+    assert jobs["writer"]["write"]["io_bytes"] == 5 * 65536
+    assert sum(job["read"]["total_ios"] + job["write"]["total_ios"] for job in told["jobs"]) == len(times)
+    assert jobs["writer"]["write"]["iops"] == pytest.approx(50, rel=0.3)
+    total = result.summary["host"]["read_latency_us"]["mean"] * 1000
+    assert jobs["reader"]["read"]["clat_ns"]["mean"] == pytest.approx(total)
+
+
+def test_a_stream_that_fio_would_hold_back_is_told(tiny: Path) -> None:
+    fast = JOBS.replace("rate_iops=50\n", "rate_iops=20000\n").replace("bs=64k", "bs=1m")
+    _, told = running.run(tiny, JobFile(fast))
+    assert any("[writer]" in note and "held the rest back" in note for note in told["ftlab"]["notes"])
+    _, told = running.run(tiny, JobFile(JOBS), sets={"run.precondition": "none"})
+    assert not [note for note in told["ftlab"]["notes"] if "[writer]" in note]
+
+
+def test_ramps_are_left_out(tiny: Path) -> None:
+    """Of a job with a ramp is reported what is behind it, request by request."""
+    words = "[a]\nioengine=libaio\niodepth=4\nrw=randread\nnorandommap\nruntime=20ms\nramp_time=10ms\nnumber_ios=9000\n"
+    result, told = running.run(tiny, JobFile(words))
+    rows = result.tables["requests"]
+    behind = (rows["arrival_ns"] >= 10_000_000) & (rows["arrival_ns"] < 30_000_000)
+    assert 0 < behind.sum() < len(behind)
+    read = told["jobs"][0]["read"]
+    assert read["total_ios"] == behind.sum()
+    assert read["clat_ns"]["max"] == rows["latency_ns"][behind].max()
+    assert read["clat_ns"]["percentile"]["99.000000"] == np.quantile(
+        rows["latency_ns"][behind], 0.99, method="inverted_cdf"
+    )
+    assert read["runtime"] == pytest.approx(20, abs=1)
+
+
+def test_a_runtime_ends_a_job(tiny: Path) -> None:
+    words = "[a]\nioengine=libaio\niodepth=4\nrw=randread\nnorandommap\nruntime=20ms\nnumber_ios=9000\n"
+    result, told = running.run(tiny, JobFile(words))
+    assert result.summary["host"]["simulated_s"] > 0.03
+    arrivals = result.tables["requests"]["arrival_ns"]
+    assert told["jobs"][0]["read"]["total_ios"] == (arrivals < 20_000_000).sum() > 100
+    assert told["jobs"][0]["read"]["runtime"] in (19, 20, 21)
+
+
+def test_histogram_and_rows_tell_the_same(tiny: Path) -> None:
+    words = "[a]\nioengine=libaio\niodepth=4\nrw=randrw\nnorandommap\nnumber_ios=5000\n"
+    made = running.prepare(tiny, JobFile(words), sets=["run.per_request=true"])
+    result = ftlab.run(made.config, sets=["run.per_request=true"])
+    from dataclasses import replace
+
+    classes, rows = (
+        report.to_json(replace(made.plan, needs_rows=needs), result)["jobs"][0] for needs in (False, True)
+    )
+    for kind in ("read", "write"):
+        one, other = classes[kind]["clat_ns"], rows[kind]["clat_ns"]
+        assert one["N"] == other["N"] > 1000
+        assert one["mean"] == pytest.approx(other["mean"])
+        assert one["stddev"] == pytest.approx(other["stddev"], rel=2e-3)
+        for percent, ns in other["percentile"].items():
+            assert one["percentile"][percent] == pytest.approx(ns, rel=1.1e-3)
+    assert sum(
+        sum(classes[part].values()) for part in ("latency_ns", "latency_us", "latency_ms")
+    ) == pytest.approx(100)
+
+
+def test_the_command_line(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[one]\nrw=randread\nnumber_ios=500\n[two]\nrw=write\nnumber_ios=100\nverify=0\n", encoding="utf-8"
+    )
+    told = json.loads(ftlab("run", tiny, "--fio", job, "--section", "one", "--output-format=json").stdout)
+    assert told["jobs"][0]["read"]["total_ios"] == 500
+    text = ftlab("run", tiny, "--fio", job, "--section", "two").stdout
+    assert "in fio's names" in text and "write: IOPS=" in text and "99.99th" in text
+    assert "beside other jobs" in ftlab("run", tiny, "--fio", job, code=2).stderr
+    assert "there is no job `three`" in ftlab("run", tiny, "--fio", job, "--section", "three", code=2).stderr
+    assert "without `--fio`" in ftlab("run", tiny, "--section", "one", code=2).stderr
+    assert "without `--fio`" in ftlab("run", tiny, "--output-format=json", code=2).stderr
+    assert "expected one of them" in ftlab("run", tiny, "--fio", job, "--trace", "x", code=2).stderr
+    assert "cannot be read" in ftlab("run", tiny, "--fio", "absent.fio", code=2).stderr
+    assert (
+        "both want stdout"
+        in ftlab(
+            "run", tiny, "--fio", job, "--section", "one", "--json", "--output-format", "json", code=2
+        ).stderr
+    )
+    assert "cannot be `xml`" in ftlab("run", tiny, "--fio", job, "--output-format", "xml", code=2).stderr
+    count = ftlab("run", tiny, "--fio", job, "--section", "one", "--set", "run.executor=count", code=2).stderr
+    assert "needs time" in count
+
+
+def test_a_drive_without_a_workload_is_a_drive(tmp_path: Path) -> None:
+    drive = tmp_path / "drive.toml"
+    drive.write_text(TINY.partition("[workload]")[0], encoding="utf-8")
+    result, _ = running.run(
+        drive, JobFile("[a]\nrw=write\nnumber_ios=10\n"), sets={"run.precondition": "none"}
+    )
+    assert result.summary["host"]["writes"] == 10
+
+
+# What fio itself makes of the same files.
+
+
+def fio(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
+    """fio's object of a job file that does nothing but count (`ioengine=null`)."""
+    assert FIO is not None
+    job = tmp_path / "job.fio"
+    job.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [FIO, "--output-format=json", *options, str(job)],
+        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return found
+
+
+NULL = "[global]\nioengine=null\nsize=1m\n"
+
+
+@with_fio
+@pytest.mark.parametrize(
+    "words",
+    ["rw=write\nbs=64KiB", "rw=read\nbs=0x2000", "rw=randread\nbs=4k\nloops=3", "rw=write\nnumber_ios=7",
+     "rw=read\nio_size=256k", "rw=write\nbs=512\nsize=64kb", "rw=randwrite\nbs=4k\nsize=1023k",
+     "rw=randread\nbs=16k,4k\nnorandommap",
+     "rw=write\nbs=16k,4k", "rw=write\nbs=16k,", "rw=write\nbs=,16k", "rw=read\nbs=,16k"],
+)  # fmt: skip
+def test_as_many_requests_as_of_fio(words: str, tmp_path: Path) -> None:
+    text = f"{NULL}[a]\n{words}\n"
+    kind = "read" if "read" in words else "write"
+    theirs = fio(tmp_path, text)["jobs"][0][kind]
+    if "KiB" in words:
+        # 64,000 bytes, which fio takes and no drive of sectors does.
+        assert theirs["io_bytes"] % 64_000 == 0
+        ours = planned("[a]\nrw=write\nbs=64000\nsize=1m\n").workload
+    else:
+        found = planned(text)
+        sizes = [] if found.table is None else found.table["size"].tolist()
+        ours = found.workload or {"requests": len(sizes), "request_size": f"{sizes[0]}B"}
+    assert (ours["requests"], int(ours["request_size"][:-1]) * ours["requests"]) == (
+        theirs["total_ios"],
+        theirs["io_bytes"],
+    )
+
+
+@with_fio
+@pytest.mark.parametrize(
+    "words", ["rw=write", "rw=randread", "rw=randwrite\nnorandommap", "rw=randread\noffset=512k\nsize=256k"]
+)
+def test_the_same_blocks_as_fio(words: str, tmp_path: Path, tiny: Path) -> None:
+    """In the same order, or as often, or in the same range, as the job says."""
+    text = f"[global]\nioengine=null\nbs=4k\nsize=1m\n[a]\n{words}\n"
+    fio(tmp_path, f"{text}write_iolog={tmp_path}/io.log\n")
+    log = (tmp_path / "io.log").read_text(encoding="utf-8")
+    theirs = [
+        int(line.split()[-2]) for line in log.splitlines() if re.search(r" (read|write) \d+ \d+$", line)
+    ]
+    result, _ = running.run(tiny, JobFile(text), sets=["run.per_request=true", "run.precondition=none"])
+    ours = result.tables["requests"]["offset"].tolist()
+    assert len(ours) == len(theirs) > 50
+    if "rand" not in words:
+        assert ours == theirs
+    elif "norandommap" not in words:
+        assert sorted(ours) == sorted(theirs) and ours != theirs
+    else:
+        assert len(set(ours)) < len(ours) and len(set(theirs)) < len(theirs)
+        assert max(ours) < MIB and max(theirs) < MIB
+
+
+@with_fio
+@pytest.mark.parametrize("h", [0.1, 0.3])
+def test_pareto_is_as_skewed_as_that_of_fio(h: float, tmp_path: Path, tiny: Path) -> None:
+    text = f"{NULL}[a]\nbs=4k\nsize=16m\nnumber_ios=20000\nio_size=1g\nrw=randwrite\nrandom_distribution=pareto:{h}\n"
+    fio(tmp_path, f"{text}write_iolog={tmp_path}/io.log\n")
+    log = (tmp_path / "io.log").read_text(encoding="utf-8")
+    theirs = [int(line.split()[-2]) for line in log.splitlines() if " write " in line]
+    result, _ = running.run(tiny, JobFile(text), sets=["run.per_request=true", "run.precondition=none"])
+    shares = []
+    for offsets in (theirs, result.tables["requests"]["offset"]):
+        counts = np.sort(np.unique(offsets, return_counts=True)[1])[::-1]
+        shares.append(counts[:40].sum() / counts.sum())
+    # fio's hash lets some of the popular ones fall together.
+    assert shares[1] == pytest.approx(shares[0], rel=0.1)
+
+
+@with_fio
+@pytest.mark.parametrize(
+    "text", ["[a]\nBS=8k\n", "[a]\nrw=randrw\nrwmixread=101\n", "bs=4k\n[a]\n", "[a]\nrw=x\n"]
+)
+def test_what_fio_refuses_is_refused(text: str, tmp_path: Path) -> None:
+    assert FIO is not None
+    job = tmp_path / "job.fio"
+    job.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [FIO, "--parse-only", str(job)], capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+    assert done.stderr or done.returncode
+    with pytest.raises(InputError):
+        planned(text)
+
+
+@with_fio
+def test_no_word_of_fio_is_unknown() -> None:
+    assert FIO is not None
+    done = subprocess.run(
+        [FIO, "--cmdhelp=all"], capture_output=True, encoding="utf-8", timeout=60, check=True
+    )
+    words = {line.split()[0].rstrip(":") for line in done.stdout.splitlines() if re.match(r"\w", line)}
+    assert len(words) > 150
+    assert not words - KNOWN
+
+
+@with_fio
+def test_the_keys_of_the_report_are_those_of_fio(tmp_path: Path, tiny: Path) -> None:
+    text = f"{NULL}[a]\nrw=randrw\n"
+    theirs = fio(tmp_path, text)
+    _, ours = running.run(tiny, JobFile(text))
+    assert theirs.keys() - ours.keys() == set()
+    assert set(theirs["jobs"][0]) - set(ours["jobs"][0]) <= {"iodepth_submit", "iodepth_complete"}
+    for kind in ("read", "write", "trim"):
+        assert theirs["jobs"][0][kind].keys() <= ours["jobs"][0][kind].keys()
+    assert theirs["jobs"][0]["read"]["clat_ns"].keys() == ours["jobs"][0]["read"]["clat_ns"].keys()
+    assert (
+        theirs["jobs"][0]["read"]["clat_ns"]["percentile"].keys()
+        == ours["jobs"][0]["read"]["clat_ns"]["percentile"].keys()
+    )

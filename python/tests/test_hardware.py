@@ -1,0 +1,186 @@
+"""Real drives beside their simulation: the rows, how they are judged, and what a check says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TINY, Ftlab
+
+import ftlab
+from ftlab import ConfigError, RunError
+from ftlab.fio import running
+from ftlab.fio.jobfile import JobFile
+from ftlab.hardware import check as checking
+from ftlab.hardware import page, plots, runs
+from ftlab.hardware.rows import Figure, Row, chosen, rows
+
+FITTED = {"17", "23 QD 1", "23 QD 256"}
+"""The rows of the fitted drive, but for row 28, that constants were taken from (docs/hardware-fit.md)."""
+
+
+def test_rows_are_whole() -> None:
+    ids = [row.id for row in rows()]
+    assert len(ids) == len(set(ids)) > 40
+    assert {row.family for row in rows()} == set(page.FAMILIES)
+    for row in rows():
+        assert row.figures and row.job and re.match("[MP] |by definition", row.source)
+        assert bool(row.needs) != bool(row.runs or row.others()), row.id
+        for figure in row.figures:
+            assert sum(each is not None for each in (figure.within, figure.factor, figure.at_most)) == 1
+            assert row.needs or figure.of, (row.id, figure.name)
+            assert figure.tolerance
+    mine = {row.id for row in rows() if row.preset == "enterprise-tlc-960" and row.fitted}
+    assert {name for name in mine if not name.startswith("28")} == FITTED
+
+
+@pytest.mark.parametrize("scale", ["quick", "full"])
+def test_every_row_can_be_run(scale: str) -> None:
+    for row in (row for row in rows() if row.runs and not row.reader):
+        sets = {**row.sets, **(row.quick if scale == "quick" else row.full)}
+        if not row.fio:
+            ftlab.resolve(row.source_of_drive, sets=sets)
+            continue
+        job = row.fio if scale == "full" else runs.shortened(row.fio)
+        made = running.prepare(row.source_of_drive, JobFile(job), sets=sets)
+        # What a job says and the check does not do would make a figure of something else.
+        assert not [note for note in made.plan.notes if "not looked at" not in note], row.id
+        if made.trace is None:
+            ftlab.resolve(made.config)
+
+
+@pytest.mark.parametrize(
+    ("figure", "met", "missed"),
+    [
+        (Figure("WAF", 2.0, within=0.1), (1.81, 2.0, 2.19), (1.79, 2.21, -2.0)),
+        (Figure("p99", 300.0, factor=1.5), (201.0, 449.0), (199.0, 451.0)),
+        (Figure("ratio", 1.16, at_most=1.5), (0.5, 1.5), (1.51,)),
+        (Figure("ratio", 4.0, within=1e-9), (4.0,), (4.0001,)),
+    ],
+)
+def test_tolerances(figure: Figure, met: tuple[float, ...], missed: tuple[float, ...]) -> None:
+    assert all(map(figure.is_met, met)) and not any(map(figure.is_met, missed))
+
+
+def test_rows_are_named_by_id_beginning_or_family() -> None:
+    assert [row.id for row in chosen(["17"])] == ["17"]
+    assert [row.id for row in chosen(["23"])] == ["23 QD 1", "23 QD 16", "23 QD 64", "23 QD 256"]
+    assert {row.id for row in chosen(["zones", "17"])} == {"17", "25", "30", "31"}
+    assert chosen([]) == rows()
+    with pytest.raises(ConfigError, match="did you mean `zones`"):
+        chosen(["zone"])
+
+
+def fake(figures: dict[str, float]) -> runs.Measured:
+    return runs.Measured(figures)
+
+
+def test_a_row_is_judged_by_its_run_or_by_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {
+        "17": {"read p50": 70.0, "read p999": 90.0, "read iops": 13000.0, "read p95": 80.0, "read p99": 80.0,
+               "read p9999": 90.0},
+        "20": {"read p50": 75.0}, "22": {"read p50": 300.0, "read p999": 800.0, "read p9999": 1000.0, "program": 800.0},
+    }  # fmt: skip
+    ran = []
+
+    def measure(row: Row, scale: str) -> runs.Measured:
+        ran.append(row.id)
+        return fake(found[row.id])
+
+    monkeypatch.setattr(checking, "measure", measure)
+    done = checking.check(chosen(["17-22"]))
+    # Those whose figures it is made of are run for it.
+    assert ran == ["17", "20", "22"]
+    assert [judged.verdict for judged in done.judged] == ["met", "missed", "met", "met"]
+    assert [judged.measured for judged in done.judged] == [75 / 70, 300 / 70, 800 / 90, 1000 / 800]
+    text = page.table(done)
+    assert "of figures that nothing was taken from, 3 of 4 are met (75 %)" in text
+
+
+def test_a_row_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(row: Row, scale: str) -> runs.Measured:
+        if row.id == "15":
+            raise RunError("error: it fails\nfor a reason")
+        return fake({"waf ratio": 4.0})
+
+    monkeypatch.setattr(checking, "measure", measure)
+    done = checking.check(chosen(["15", "16", "30"]))
+    assert [judged.verdict for judged in done.judged] == ["failed", "met", *["not built"] * 4]
+    text = page.table(done)
+    assert "could not be run: error: it fails" in text and "needs zones" in text
+    assert "4 need what is not built" in text and "1 could not be run" in text
+    told = done.to_json()
+    assert told["counts"]["predicted"] == {"met": 1, "missed": 0, "not built": 4, "failed": 1}
+    assert told["rows"]["15"]["figures"][0]["why"].startswith("error: it fails")
+
+
+def test_the_paced_reader_is_the_one_that_waits(tmp_path: Path) -> None:
+    """With nothing beside it, a reader at its own rate has the latencies of one that sends when the last is done."""
+    drive = tmp_path / "drive.toml"
+    drive.write_text(TINY.replace('"steady"', '"none"'))
+    words = "rw=randread\nbs=4k\nnorandommap\nnumber_ios=4000\nioengine=libaio\niodepth=1\n"
+    sets = {
+        "run.precondition": {"sequential": "1x"},
+        "host.command_time": "5us",
+        "device.timing.read": ["40us", "60us"],
+        # As many dies as a drive has: on a few, reads that overlap meet.
+        "device.channels": 8,
+        "device.chips_per_channel": 4,
+    }
+    closed, _ = running.run(drive, JobFile(f"[reader]\n{words}"), sets=sets)
+    row = Row("x", "zones", "", "", "", (), preset=str(drive), fio=f"[reader]\n{words}", reader="reader")
+    ours = runs._beside(row, row.fio, sets).figures
+    theirs = runs.figures(closed).figures
+    assert ours["read iops"] == pytest.approx(theirs["read iops"], rel=0.03)
+    for name in ("read mean", "read p50", "read p95"):
+        assert ours[name] == pytest.approx(theirs[name], rel=0.03), name
+
+
+def test_waf_over_volume(tmp_path: Path) -> None:
+    """The WAF of a part of a run is that of the pages programmed in it."""
+    drive = tmp_path / "drive.toml"
+    drive.write_text(
+        TINY.replace("requests = 20_000", 'volume = "40x"')
+        .replace("= 0.3", "= 0.0")
+        .replace('"steady"', '"none"')
+    )
+    result = ftlab.run(drive, sets={"run.executor": "count"})
+    found = runs.figures(result)
+    first, last = found.figures["waf 0..4"], found.figures["waf 30..40"]
+    assert 1 <= first < last
+    short = ftlab.run(drive, sets={"run.executor": "count", "workload.volume": "4x"})
+    assert first == pytest.approx(short.summary["waf"], rel=0.01)
+
+
+def test_the_command_line(ftlab: Ftlab, tmp_path: Path) -> None:
+    told = json.loads(ftlab("hardware", "check", "--only", "16", "--only", "33", "--json").stdout)
+    assert (told["schema"], told["scale"]) == ("ftlab.hardware/1", "quick")
+    assert list(told["rows"]) == ["16", "33"]
+    (figure,) = told["rows"]["16"]["figures"]
+    assert (figure["verdict"], figure["ours"]) == ("met", pytest.approx(4.0))
+    assert told["rows"]["33"]["figures"][0]["why"] == "a pseudo-SLC cache"
+    done = ftlab("hardware", "check", "--only", "pseudo-SLC", "--out", "out")
+    assert "21 need what is not built" in done.stdout
+    assert "Pseudo-SLC" in (tmp_path / "out" / "hardware.md").read_text(encoding="utf-8")
+    ftlab("report", "out", "--out", "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Real drives beside simulated ones" in html and "Lexar NM800 Pro" in html
+    assert "there is no row `99`" in ftlab("hardware", "check", "--only", "99", code=2).stderr
+    assert "did you mean `full`" in ftlab("hardware", "check", "--scale", "ful", code=2).stderr
+
+
+def test_pictures_have_both_curves() -> None:
+    measured = {
+        name: fake({f"read {each}": 100.0 * i for each in ("p50", "p99", "p999", "p9999")})
+        for i, name in enumerate(("17", "18", "20", "22"), 1)
+    }
+    done = checking.Check("quick", [], {**measured, "1": runs.Measured({}, ([0.5, 1.0], [1.0, 2.0]))})
+    drawn: dict[str, Any] = plots.figures(done)
+    assert set(drawn) == {"beside", "waf"}
+    panel = drawn["beside"].axes[2]
+    lines = {line.get_label(): line.get_ydata().tolist() for line in panel.lines}
+    assert lines == {"drive": [84, 243, 432, 750], "simulated": [100, 200, 300, 400]}
+    assert plots.figures(checking.Check("quick", [], {})) == {}
