@@ -218,6 +218,8 @@ impl Kernel {
         self.pool = AnyPool::build(policies.block_allocation, shape);
         self.victim = AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains));
         self.fill_pool();
+        // What domains had to do for each other was done without time.
+        self.woken.clear();
         for domain in &mut self.domains {
             (domain.clock, domain.fruitless) = (0, 0);
         }

@@ -650,9 +650,9 @@ impl Restart for Disturb {
         self.restore_states(kernel, kept, words).ok_or("the reads of blocks".into())
     }
 
-    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+    fn renew(&mut self, kernel: &mut Kernel, _: &Policies<'_>) {
+        self.begin_anew(kernel);
         self.done = DisturbFigures::default();
-        self.states.renew();
     }
 }
 

@@ -89,7 +89,6 @@ impl Disturb {
         if !withheld.into_iter().all(is_own) {
             return None;
         }
-        self.take_stock(kernel);
         Some(())
     }
 }

@@ -2,6 +2,7 @@
 
 use base::{Domain, Geometry, Slot, Unit};
 
+use super::refresh::Intervals;
 use super::{Disturb, DisturbScheme, HOT, MONITOR};
 use crate::kernel::{Kernel, Why};
 use crate::scan::{PageFound, Scanned};
@@ -73,11 +74,13 @@ impl States {
         })
     }
 
-    /// Preconditioning is over.
-    pub(super) fn renew(&mut self) {
+    /// Preconditioning is over: what a device state does not hold is forgotten.
+    fn renew(&mut self) {
         for unit in &mut self.0 {
-            unit.reprograms_before += std::mem::take(&mut unit.reprograms);
-            unit.cycles = 0;
+            let UnitFacts { is_low, is_withheld, is_leveled, end, rounds, reprograms, reprograms_before, .. } = *unit;
+            let reprograms_before = reprograms + reprograms_before;
+            *unit =
+                UnitFacts { is_low, is_withheld, is_leveled, end, rounds, reprograms_before, ..UnitFacts::default() };
         }
     }
 }
@@ -136,7 +139,19 @@ impl Disturb {
         state.is_halfway = guards > 0 && without > 0;
     }
 
-    /// After a restart, and over a device that was loaded: which units are of which state, and which are to be refreshed.
+    /// A run begins, over a device that was aged or loaded: time, intervals and debts begin with it, and so do the counts of single
+    /// pages. So both are the same run.
+    pub(super) fn begin_anew(&mut self, kernel: &mut Kernel) {
+        (self.clock, self.intervals) = (0, Intervals::default());
+        self.states.renew();
+        kernel.geometry().all_units().for_each(|unit| self.monitors.end(unit));
+        for state in &mut self.domains {
+            (state.debt, state.has_tried_pool) = (0, false);
+        }
+        self.take_stock(kernel);
+    }
+
+    /// After a restart, and over a device that was aged or loaded: which units are of which state, and which are to be refreshed.
     pub(super) fn take_stock(&mut self, kernel: &mut Kernel) {
         for domain in kernel.geometry().all_domains() {
             let state = self.domain_mut(domain);
