@@ -67,7 +67,7 @@ pub(crate) fn run(
         prefetch(device, buffer.as_deref(), &batch, &spans);
         for (request, &span) in batch.iter().zip(&spans) {
             now = now.max(request.at);
-            device.tell_time(now);
+            device.tell_time(now, None);
             let mut look = |device: &Device| {
                 watch.report(u64::from(PIECE), now, &device.recorder.counters, || workload.progress()).map(drop)
             };
@@ -156,7 +156,7 @@ fn serve_long(device: &mut Device, request: &Request, span: Span, look: &mut Loo
             device.trim_pages(piece);
             look(device)?;
         }
-        device.collect_after_trim(span.whole());
+        device.collect_after_trim();
         return Ok(());
     }
     for piece in span.pieces() {
@@ -272,7 +272,7 @@ fn serve_buffered(
                     look(device)?;
                 }
             }
-            device.collect_after_trim(span.whole());
+            device.collect_after_trim();
         }
         RequestKind::Flush if buffer.is_protected => {}
         RequestKind::Flush => {

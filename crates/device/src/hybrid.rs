@@ -1,10 +1,10 @@
-//! What hybrid mapping cannot be exposed to.
+//! Faults and limits that hybrid mapping cannot be exposed to.
 
 use config::Config;
 
 use crate::errors::RunError;
 
-/// Whether the mapping is a hybrid one.
+/// True if the mapping is a hybrid one.
 fn is_hybrid(config: &Config) -> bool {
     config.ftl.get("mapping").name == "fast"
 }

@@ -51,7 +51,7 @@ pub struct TimelineSpec {
     pub window: Range<Instant>,
 }
 
-/// What goes with a run besides its configuration.
+/// The options of a run besides its configuration.
 #[derive(Default)]
 pub struct Options<'a> {
     /// Called now and then; `false` stops the run.
@@ -77,7 +77,7 @@ pub struct Outcome {
     pub summary: Value,
     /// `series`, `latency`, `wear`, `utilisation`.
     pub tables: Vec<Table>,
-    /// What should have been written besides and could not be, on a full disk for example: a text for the user each.
+    /// Files that should have been written besides and could not be, on a full disk for example: a text for the user each.
     pub unwritten: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ pub fn features() -> Vec<&'static FeatureKey> {
     ]
 }
 
-/// What can be chosen: for the configuration reader, the listings and the reference page.
+/// The choices that there are: for the configuration reader, the listings and the reference page.
 pub fn registry() -> config::Registry {
     config::Registry {
         features: features(),
@@ -189,7 +189,7 @@ pub fn largest_user_capacity(config: &Config) -> u64 {
     largest * gang::page_size(config)
 }
 
-/// What a plane allocation of the user's own has to fill.
+/// The table that a plane allocation of the user's own has to fill.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
     /// Domains: planes, or what reclaim units make one of several.
@@ -217,7 +217,7 @@ pub fn space(config: &Config) -> Space {
     }
 }
 
-/// What the FTL has a say in.
+/// The choices in which the FTL has a say.
 fn check_ftl(config: &Config) -> Result<(), Refusal> {
     let comes_at_once = match &config.workload.source {
         Source::Generator(generator) => generator.interval.ns() == 0 && generator.idle_for.ns() == 0,
@@ -358,7 +358,7 @@ fn check_places(options: &Options<'_>) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What is told of a file that could not be written, once the run is over.
+/// The text about a file that could not be written, once the run is over.
 fn not_written(what: &str, path: &Path, error: &io::Error, interrupt: &Interrupt) -> Result<String, RunError> {
     interrupt.check().map_err(|_| RunError::Stopped)?;
     Ok(format!("the {what} {} cannot be written: {error}\nhint: {}", path.display(), files::remedy(error)))

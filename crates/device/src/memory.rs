@@ -16,7 +16,7 @@ use crate::flash::Flash;
 use crate::gang::geometry;
 use crate::{buffer, gang, state, timed, wear};
 
-/// What every run takes, whatever its device: code and data of the first use, the summary's text, some buffers.
+/// The memory of every run, whatever its device: code and data of the first use, the summary's text, some buffers.
 const ALWAYS: u64 = 8 << 20;
 
 /// A part of what a run allocates.
@@ -24,7 +24,7 @@ const ALWAYS: u64 = 8 << 20;
 struct Part {
     what: &'static str,
     bytes: u64,
-    /// What it grows with.
+    /// The key that it grows with.
     key: MemoryKey,
 }
 
@@ -75,7 +75,7 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     ]
 }
 
-/// What the array keeps of reads.
+/// The array's record of reads.
 fn of_reads(config: &Config, geometry: &Geometry) -> u64 {
     match config.device.wear.read_limit {
         Some(_) => Nand::bytes_of_reads(geometry.pages(), geometry.blocks().into()),
@@ -177,7 +177,7 @@ impl MemoryKey {
     }
 }
 
-/// What would fit: the largest value of the key for which the rest can stay.
+/// A value that would fit: the largest value of the key for which the rest can stay.
 fn remedy(config: &Config, key: MemoryKey, fits: impl Fn(&Config) -> bool) -> String {
     let changed = |change: &dyn Fn(&mut Config)| {
         let mut config = config.clone();

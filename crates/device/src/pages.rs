@@ -28,7 +28,7 @@ impl PageSize {
         Lpn(self.split(address).0)
     }
 
-    /// Whether a request is one whole page.
+    /// True if a request is one whole page.
     #[inline]
     pub(crate) fn is_whole_page(self, address: u64, size: u64) -> bool {
         size == self.bytes && !self.split(address).1
@@ -54,9 +54,9 @@ pub(crate) struct Span {
     pub(crate) first: u32,
     /// One past the last page.
     pub(crate) end: u32,
-    /// Whether the first page is covered only in part.
+    /// True if the first page is covered only in part.
     first_partial: bool,
-    /// Whether the last page is covered only in part.
+    /// True if the last page is covered only in part.
     last_partial: bool,
 }
 
@@ -118,7 +118,7 @@ impl Span {
         lpn.0 > self.first && (lpn.0 - self.first).is_multiple_of(PIECE)
     }
 
-    /// Whether two spans share a page.
+    /// True if two spans share a page.
     pub(crate) fn overlaps(self, other: Span) -> bool {
         self.first < other.end && other.first < self.end
     }
@@ -152,7 +152,7 @@ impl Parts {
         Parts { count: count as u8, size }
     }
 
-    /// Whether pages are of more than one flash page.
+    /// True if pages are of more than one flash page.
     #[inline]
     pub(crate) fn are_several(self) -> bool {
         self.count > 1
@@ -168,7 +168,7 @@ impl Parts {
         Share { touched: self.count, old: 0 }
     }
 
-    /// What a request of `size` bytes at `offset` concerns of one of its pages; `partial`: it does not cover it.
+    /// The flash pages that a request of `size` bytes at `offset` concerns of one of its pages; `partial`: it does not cover it.
     #[inline]
     pub(crate) fn share(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Share {
         if !self.are_several() {

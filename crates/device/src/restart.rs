@@ -7,7 +7,7 @@ use ftl::{Ftl, OutOfMemory, PageFound, Scanned};
 use crate::device::{AtOnce, Device, policies};
 use crate::flash::{Content, Found};
 
-/// What a restart took.
+/// The cost of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restarted {
     /// Spare areas that were read.
@@ -28,11 +28,11 @@ impl Device {
     pub(crate) fn restart(&mut self, config: &Config) -> Result<Restarted, OutOfMemory> {
         let geometry = *self.ftl.geometry();
         let scan: Vec<Scanned> = geometry.all_units().map(|unit| self.scan(unit)).collect();
-        let user_pages = u64::from(self.ftl.user_pages());
+        let user_pages = u64::from(self.has.user_pages);
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan, &mut array)?;
-        let (ftl, recovery) = recovered.expect("restarts are refused where nothing can be found again");
-        self.ftl = ftl;
+        let (ftl, has, recovery) = recovered.expect("restarts are refused where nothing can be found again");
+        (self.ftl, self.has) = (ftl, has);
         recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
         self.fill_up();
         Ok(Restarted {

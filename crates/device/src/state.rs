@@ -6,10 +6,10 @@
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn, PageLayout, bulk};
+use base::{Geometry, Lpn, PageLayout, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::{PageMapping, Saved};
+use ftl::{ArrayView, Saved};
 use nand::Block;
 use postcard::{de_flavors, ser_flavors};
 use serde::de::DeserializeOwned;
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, policies};
 use crate::errors::RunError;
-use crate::flash::Stamp;
+use crate::flash::{Flash, Stamp};
 
 const MAGIC: &[u8; 8] = b"ftlabstA";
 
-/// What states of all versions begin with.
+/// The bytes that states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
 const NONE: u32 = u32::MAX;
 const NOT_ALIKE: &str = "the array is not filled as the map says";
@@ -213,7 +213,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         }
     }
     let geometry = *device.ftl.geometry();
-    let user_pages = u64::from(device.ftl.user_pages());
+    let user_pages = u64::from(device.has.user_pages);
     let shape = Shape {
         geometry,
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
@@ -245,17 +245,26 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
     restored.map_err(|problem| damaged(&problem))?;
     device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
     device.flash.begin_passes();
-    if !marked_alike(device, pages) {
-        return Err(damaged(NOT_ALIKE));
-    }
-    // What is programmed was compared above.
-    device.ftl.check(&|_| true).map_err(|problem| damaged(&problem))?;
+    device.ftl.check(&Filled(&device.flash)).map_err(|problem| damaged(&problem))?;
     if !in_place(device) || !translation_pages_in_place(device, &shape) {
         return Err(damaged("a page that is not its own"));
     }
     device.trust_array();
     device.fill_up_parts();
     Ok(())
+}
+
+/// The array of a state, of which it was checked before what is programmed.
+struct Filled<'a>(&'a Flash);
+
+impl ArrayView for Filled<'_> {
+    fn is_programmed(&self, _: Ppn) -> bool {
+        true
+    }
+
+    fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
+        self.0.is_lsb_only(at)
+    }
 }
 
 /// The shape that the arrays of a state have to fit.
@@ -355,7 +364,7 @@ impl<'de, R: Read + 'de> de_flavors::Flavor<'de> for Limited<'de, R> {
     }
 }
 
-/// Whether every number names something that exists, so that the deeper checks can follow it.
+/// True if every number names something that exists, so that the deeper checks can follow it.
 fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
     let (geometry, streams) = (&shape.geometry, shape.streams);
     let below = |words: &[u32], limit: u64| words.iter().all(|&word| word == NONE || u64::from(word) < limit);
@@ -378,7 +387,7 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
         && saved.filled_by.iter().all(|&stream| (stream as usize) < streams)
 }
 
-/// Whether the array is filled as the FTL thinks, with counts that a device can reach, and free units where
+/// True if the array is filled as the FTL thinks, with counts that a device can reach, and free units where
 /// the next frontier needs one.
 fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     let geometry = &shape.geometry;
@@ -417,27 +426,15 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
     alike
         && counts
-        && blocks.iter().all(|block| reached(&block.reads))
+        && blocks.iter().all(|block| reached(&block.reads) && (block.next_page > 0 || !block.is_lsb_only()))
         && spare.iter().all(|&units| units >= shape.least_spare)
 }
 
-/// Whether just the blocks of units that use their LSB pages only are marked as such, from their first page on.
-fn marked_alike(device: &Device, pages: PageMapping) -> bool {
-    let (ftl, nand) = (&device.ftl, device.flash.nand());
-    let geometry = ftl.geometry();
-    geometry.all_units().all(|unit| {
-        (0..geometry.unit_width).all(|lane| {
-            let block = nand.blocks()[geometry.block_of(unit, lane) as usize];
-            block.is_lsb_only() == (pages.is_lsb_only(ftl, unit) && block.next_page > 0)
-        })
-    })
-}
-
-/// Whether every page is where the allocation may have put it, and stores what the map says.
+/// True if every page is where the allocation may have put it, and stores what the map says.
 fn in_place(device: &Device) -> bool {
     let (ftl, nand) = (&device.ftl, device.flash.nand());
-    let allocation = ftl.allocation();
-    (0..ftl.user_pages()).map(Lpn).all(|lpn| {
+    let allocation = &device.allocation;
+    (0..device.has.user_pages).map(Lpn).all(|lpn| {
         let Some(ppn) = ftl.lookup(lpn) else { return true };
         let allowed = match allocation.dynamic() {
             None => allocation.domain_of(lpn) == Some(ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn))),
@@ -451,10 +448,10 @@ fn in_place(device: &Device) -> bool {
     })
 }
 
-/// Whether every page of a map in flash can be read.
+/// True if every page of a map in flash can be read.
 fn translation_pages_in_place(device: &Device, shape: &Shape) -> bool {
     let (ftl, nand) = (&device.ftl, device.flash.nand());
-    (ftl.user_pages()..shape.logical_pages as u32).filter_map(|lpn| ftl.lookup(Lpn(lpn))).all(|at| {
+    (device.has.user_pages..shape.logical_pages as u32).filter_map(|lpn| ftl.lookup(Lpn(lpn))).all(|at| {
         let place = ftl.geometry().place(at);
         nand.holds_data(place.block, place.page)
     })
@@ -462,7 +459,7 @@ fn translation_pages_in_place(device: &Device, shape: &Shape) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use base::Ppn;
+    use ftl::ANYWHERE;
     use nand::Nand;
 
     use super::*;
@@ -486,7 +483,7 @@ mod tests {
     fn aged(config: &Config) -> Device {
         let mut device = Device::new(config, false).unwrap();
         let mut random = engine::Chance::new(1, "state");
-        let pages = device.ftl.user_pages();
+        let pages = device.has.user_pages;
         for lpn in (0..pages).chain((0..500).map(|_| random.below_u32(pages))) {
             device.write_now(Lpn(lpn), device.parts.whole());
         }
@@ -496,7 +493,7 @@ mod tests {
         let geometry = *device.ftl.geometry();
         for _ in 0..2 {
             let domain = device.ftl.domain_without_time(Lpn(7));
-            let place = geometry.place(device.ftl.write(domain, Lpn(7)).at);
+            let place = geometry.place(device.ftl.write(domain, Lpn(7), ANYWHERE).unwrap().at);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         }
         for lpn in (0..pages).map(Lpn) {
@@ -588,7 +585,7 @@ mod tests {
         refused(&to_free_block(|nand, block| nand.tear_erase(block).unwrap()), filled);
         refused(&to_free_block(Nand::mark_bad), filled);
         let reprogram = |device: &mut Device| {
-            let ppns = (0..device.ftl.user_pages()).filter_map(|lpn| device.ftl.lookup(Lpn(lpn)));
+            let ppns = (0..device.has.user_pages).filter_map(|lpn| device.ftl.lookup(Lpn(lpn)));
             let mut places = ppns.map(|ppn| device.ftl.geometry().place(ppn));
             let place = places.find(|place| place.page % 2 == 1).expect("a mapped MSB page");
             device.flash.nand_mut().reprogram(place.block, place.page).unwrap();
@@ -596,7 +593,7 @@ mod tests {
         refused(&reprogram, "a page that is not its own");
         let lose = |device: &mut Device| {
             let domain = device.ftl.domain_without_time(Lpn(7));
-            let ppn = device.ftl.write(domain, Lpn(7)).at;
+            let ppn = device.ftl.write(domain, Lpn(7), ANYWHERE).unwrap().at;
             let place = device.ftl.geometry().place(ppn);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         };

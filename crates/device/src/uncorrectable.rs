@@ -1,4 +1,4 @@
-//! What comes of pages with more errors than can be corrected.
+//! Pages with more errors than can be corrected fail the run.
 
 use nand::Disturbed;
 
@@ -22,7 +22,7 @@ pub(crate) fn check_data(device: &Device) -> Result<(), RunError> {
     }
     let (ftl, nand) = (&device.ftl, device.flash.nand());
     let places =
-        (0..ftl.user_pages()).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| ftl.geometry().place(ppn));
+        (0..device.has.user_pages).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| ftl.geometry().place(ppn));
     let error = |block, page| nand.errors_of(block, page);
     match places.into_iter().find(|place| error(place.block, place.page) > base::ECC_LIMIT) {
         Some(place) => Err(RunError::Failed(uncorrectable(place.block, place.page, error(place.block, place.page)))),

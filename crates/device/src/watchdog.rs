@@ -29,7 +29,7 @@ const DESCRIBED: usize = 4;
 /// Why a run without time was left.
 struct StandsStill;
 
-/// What the host got, and what was done since it got something last.
+/// The host's progress, and the work since it got something last.
 #[derive(Clone)]
 pub(crate) struct Watchdog {
     /// Flash operations that may pass without anything for the host.
@@ -127,7 +127,7 @@ pub(crate) fn described(device: &Device, requests: &str) -> RunError {
                 .expect("a string");
         }
     }
-    let busy = |&domain: &base::Domain| device.ftl.is_busy(domain);
+    let busy = |&domain: &base::Domain| device.ftl.work(domain).is_some();
     let domains: Vec<base::Domain> = device.ftl.geometry().all_domains().filter(busy).collect();
     write!(text, "\nbusy: {} of {} domains", domains.len(), device.ftl.geometry().domains()).expect("a string");
     for &domain in domains.iter().take(DESCRIBED) {

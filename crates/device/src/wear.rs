@@ -8,7 +8,7 @@ use engine::Chance;
 
 use crate::gang::geometry;
 
-/// Whether pages may move by copyback, so that the array keeps their errors.
+/// True if pages may move by copyback, so that the array keeps their errors.
 pub(crate) fn is_in_force(config: &Config) -> bool {
     config.ftl.get("migration").name != "off-chip"
 }

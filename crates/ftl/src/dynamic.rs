@@ -96,8 +96,15 @@ impl<M: Mechanisms> Page<M> {
         None
     }
 
-    /// Goes on behind a domain of a die.
-    pub(crate) fn rotate(&mut self, die: Die, domain: Domain) {
+    /// Of a dynamic allocation: a domain gets a page, or has something to do first, and the round robin of its die goes on behind it.
+    #[inline(always)]
+    pub(crate) fn pass_turn(&mut self, domain: Domain) {
+        if let Allocation::Dynamic(_) = self.allocation {
+            self.rotate(self.kernel.geometry().die_of_domain(domain), domain);
+        }
+    }
+
+    fn rotate(&mut self, die: Die, domain: Domain) {
         let count = self.kernel.geometry().domains_per_die();
         self.round_robin.next_domain[die.index()] = (domain.number() + 1) % count;
     }

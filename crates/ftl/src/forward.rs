@@ -9,25 +9,18 @@
 use base::{Domain, Slot, Unit};
 
 use crate::facade::CollectsAhead;
-use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::{Agenda as _, All, Mechanisms};
-use crate::ops::{AheadPhase, Array, PacedCollection};
+use crate::ops::AheadPhase;
 use crate::page::Page;
-use crate::victim::UnitState;
 
 impl CollectsAhead for Page<All> {
-    fn begin_forward(&mut self, domain: Domain) -> bool {
-        if self.take_deferred(domain, Why::Forward) {
-            return true;
-        }
-        let Some(unit) = self.victim_forward(domain) else { return false };
-        self.kernel.begin(domain, unit, Why::Forward);
-        true
+    fn spare_units(&self, domain: Domain) -> u32 {
+        self.kernel.free(domain)
     }
 
-    fn is_forward(&self, domain: Domain) -> bool {
-        self.kernel.job(domain).is_some_and(|job| !job.why.is_foreground())
+    fn begin_forward(&mut self, domain: Domain, written: u32) -> bool {
+        if self.pace.is_some() { self.begin_in_step(domain, written) } else { self.begin_next(domain) }
     }
 
     /// It does so between any two groups of pages.
@@ -41,6 +34,9 @@ impl CollectsAhead for Page<All> {
     }
 
     fn may_suspend(&mut self, domain: Domain) -> bool {
+        if !self.has_kept_pace(domain) {
+            return false;
+        }
         let host_has_room =
             self.on_demand || self.kernel.is_open(domain, Stream::FIRST) || !self.kernel.is_short(domain);
         let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
@@ -79,60 +75,23 @@ impl CollectsAhead for Page<All> {
             assert!(self.take_deferred(domain, Why::Forward), "an empty unit waits for its erase");
         }
     }
-
-    #[inline]
-    fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
-        Page::carry_out_next(self, domain, group, array)
-    }
-}
-
-impl Page<All> {
-    /// Begins a collection in step with the host, which has just written `written` pages to a domain, or goes on with `last`, if
-    /// free space has come down to `low` units above the reserve.
-    ///
-    /// As much is to be free when the victim is erased as when it was begun, less what the host writes meanwhile. That
-    /// may be as much as the victim gains; where the domain begins below the mark, less in proportion, down to nothing at the
-    /// reserve. So many pages of the victim go with each page of the host.
-    pub(crate) fn begin_paced(
-        &mut self,
-        domain: Domain,
-        low: u32,
-        written: u32,
-        last: Option<PacedCollection>,
-    ) -> Option<PacedCollection> {
-        let slots = u64::from(self.kernel.geometry().unit_slots());
-        let mark = u64::from(self.kernel.budget().reserve + low) * slots;
-        let free = self.kernel.free_slots(domain);
-        if free > mark || self.is_busy(domain) {
-            return None;
-        }
-        let last = last.filter(|last| self.goes_on_with(domain, last.victim));
-        match last {
-            Some(last) => self.kernel.begin(domain, last.victim, Why::Forward),
-            None if !self.begin_forward(domain) => return None,
-            None => {}
-        }
-        let (victim, left) = (self.kernel.job(domain)?.unit, self.steps_left(domain));
-        let after = free + slots - u64::from(left - 1);
-        let line =
-            last.map_or_else(|| free + (mark - free) * (after - free) / (u64::from(low) * slots), |last| last.line);
-        let (written, room) = (u64::from(written), (after + u64::from(written)).saturating_sub(line));
-        let due = if room <= written { left } else { (written * u64::from(left)).div_ceil(room) as u32 };
-        Some(PacedCollection { victim, until: left - due, line })
-    }
-
-    fn goes_on_with(&self, domain: Domain, unit: Unit) -> bool {
-        let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim;
-        has_room && self.kernel.state_of(unit) == UnitState::Closed && self.kernel.gain_of(unit) > 0
-    }
-
-    /// The steps left of the collection in progress: a step for each page, and one for the erase.
-    pub(crate) fn steps_left(&self, domain: Domain) -> u32 {
-        self.kernel.job(domain).map_or(0, |job| self.kernel.valid_of(job.unit) + 1)
-    }
 }
 
 impl<M: Mechanisms> Page<M> {
+    /// Begins a collection ahead of need, where a unit is worth it, or an erase that was left for later. Returns whether there is one.
+    pub(crate) fn begin_next(&mut self, domain: Domain) -> bool {
+        if self.take_deferred(domain, Why::Forward) {
+            return true;
+        }
+        let Some(unit) = self.victim_forward(domain) else { return false };
+        self.kernel.begin(domain, unit, Why::Forward);
+        true
+    }
+
+    fn is_forward(&self, domain: Domain) -> bool {
+        self.kernel.job(domain).is_some_and(|job| !job.why.is_foreground())
+    }
+
     /// The victim of a collection ahead of need.
     fn victim_forward(&mut self, domain: Domain) -> Option<Unit> {
         if self.kernel.free(domain) < self.kernel.budget().for_a_victim {

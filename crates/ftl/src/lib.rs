@@ -16,6 +16,7 @@ mod group;
 mod kernel;
 mod mechanism;
 mod ops;
+mod paced;
 mod page;
 mod plain;
 mod policies;
@@ -29,23 +30,23 @@ mod sample;
 mod scan;
 mod stream;
 pub mod victim;
+mod work;
 
 pub use crate::facade::{
-    ANYWHERE, Ahead, BufferFill, Capabilities, CountedReads, DynamicAllocation, Elsewhere, Ftl, MapInFlash, Paced,
+    ANYWHERE, Ahead, ArrayView, Capabilities, CountedReads, DynamicAllocation, Elsewhere, Ftl, HostReads, MapInFlash,
     PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
 };
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, write_of};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
-pub use crate::ops::{
-    AheadPhase, Array, DataSource, Erasure, How, Op, PacedCollection, PagePayload, Placed, Step, Way,
-};
+pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
 pub use crate::plain::{PlainPages, Spot};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
 pub use crate::scan::{PageFound, Scanned};
+pub use crate::work::DomainWork;
 
 use crate::mechanism::separation;
 use base::{Choice, Param, ParamKind, Seam};

@@ -122,17 +122,6 @@ pub enum AheadPhase {
     Erase,
 }
 
-/// A collection that keeps step with the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacedCollection {
-    /// Its victim.
-    pub victim: Unit,
-    /// It goes on until no more steps than these are left.
-    pub until: u32,
-    /// So many pages are to be free when it ends.
-    pub line: u64,
-}
-
 /// Carries out operations at once, for executors without time.
 pub trait Array {
     /// A valid page is moved. Returns whether the program succeeded, as the next two do.

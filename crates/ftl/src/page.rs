@@ -10,6 +10,7 @@ use crate::group::Group;
 use crate::kernel::{AXES, Job, Kernel, PREFETCH_DISTANCE, PageKind, Placement, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, PageOrigin, Product};
 use crate::ops::{Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
+use crate::paced::HostPace;
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
@@ -48,6 +49,8 @@ pub(crate) struct Page<M> {
     pub(crate) early: Vec<Domain>,
     /// By domain: empty units whose erase is left for later.
     pub(crate) deferred: Vec<Vec<Job>>,
+    /// Collections that keep step with the host, where the schedule is that one.
+    pub(crate) pace: Option<HostPace>,
 }
 
 // Set-up, and what is asked.
@@ -109,6 +112,7 @@ impl<M: Mechanisms> Page<M> {
             next: vec![Decided::NOTHING; domains],
             early: Vec::new(),
             deferred: vec![Vec::new(); domains],
+            pace: HostPace::of(crate::mechanism::SpacePlan::paced(policies), &geometry),
         })
     }
 
@@ -219,7 +223,14 @@ impl<M: Mechanisms> Page<M> {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written.
     #[inline]
     pub(crate) fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
-        M::IS_PLAIN || !self.on_demand || self.prepare_on_demand(domain, lpn)
+        if M::IS_PLAIN || !self.on_demand {
+            return true;
+        }
+        let is_nothing = self.prepare_on_demand(domain, lpn);
+        if !is_nothing {
+            self.pass_turn(domain);
+        }
+        is_nothing
     }
 
     fn prepare_on_demand(&mut self, domain: Domain, lpn: Lpn) -> bool {
@@ -255,27 +266,29 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    /// Places a page that the host writes, and makes its old version invalid.
+    /// Places a page that the host writes, if the place that it would get suits, and makes its old version invalid.
     ///
     /// A collection may begin ([`Page::is_busy`]): it has to end before the domain takes another host page.
     ///
     /// # Panics
     /// If the domain is busy, or there is no such page.
     #[inline(always)]
-    pub(crate) fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
+    pub(crate) fn write(
+        &mut self,
+        domain: Domain,
+        lpn: Lpn,
+        suits: Option<impl FnOnce(Ppn) -> bool>,
+    ) -> Option<Placed> {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);
         let stream = self.host_stream(lpn, old.is_some());
-        self.write_to(domain, stream, lpn, old)
-    }
-
-    /// The same, if the place of the page suits.
-    #[inline]
-    pub(crate) fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
-        let old = self.kernel.lookup(lpn);
-        let stream = self.host_stream(lpn, old.is_some());
-        suits(self.kernel.next_place(domain, stream)).then(|| self.write_to(domain, stream, lpn, old))
+        if let Some(suits) = suits
+            && !suits(self.kernel.next_place(domain, stream))
+        {
+            return None;
+        }
+        self.pass_turn(domain);
+        Some(self.write_to(domain, stream, lpn, old))
     }
 
     #[inline(always)]
@@ -323,14 +336,10 @@ impl<M: Mechanisms> Page<M> {
 
 // Operations.
 impl<M: Mechanisms> Page<M> {
-    /// Begins and ends what is due in a domain, so that [`Page::op`] has an answer.
+    /// Begins and ends what is due in a domain, until there is an operation to carry out. Its pages are put into `group`.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, domain: Domain) {
-        if M::IS_PLAIN {
-            self.advance_cursor(domain);
-        } else {
-            self.advance_agenda(domain);
-        }
+    pub(crate) fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        if M::IS_PLAIN { self.next_plain_step(domain, group) } else { self.next_on_agenda(domain, group) }
     }
 
     /// Puts the cursor of a domain's collection on its next valid page. Returns where that is, if there is one.
@@ -342,14 +351,15 @@ impl<M: Mechanisms> Page<M> {
         Some((unit, slot))
     }
 
-    fn advance_agenda(&mut self, domain: Domain) {
-        let mut group = Group::EMPTY;
-        let step = self.take_in_hand(domain, &mut group);
+    fn next_on_agenda(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        group.stream = Stream::FIRST;
+        let step = self.take_in_hand(domain, group);
         // They are read before they are placed.
         group.pages().iter().for_each(|&page| self.prefetch_copy(page));
         let next = &mut self.next[domain.index()];
         next.step = step;
-        next.group.assign(&group);
+        next.group.assign(group);
+        step
     }
 
     /// Decides what a domain does next.
@@ -359,15 +369,10 @@ impl<M: Mechanisms> Page<M> {
         step
     }
 
-    /// What a domain does next, and with which pages. Asking changes nothing; [`Page::advance`] comes first.
     #[inline(always)]
-    pub(crate) fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
-        if !M::IS_PLAIN {
-            let next = &self.next[domain.index()];
-            group.assign(&next.group);
-            return next.step;
-        }
+    fn next_plain_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         group.clear();
+        self.advance_cursor(domain);
         let job = self.kernel.job(domain)?;
         if self.kernel.valid_of(job.unit) == 0 {
             return Some(Step::new(Op::Erase(job.unit), job.cause));
@@ -524,6 +529,9 @@ impl<M: Mechanisms> Page<M> {
             self.settle(domain);
             return;
         };
+        if let Some(pace) = &mut self.pace {
+            pace.ended(domain);
+        }
         if !self.on_demand {
             self.collect_if_needed(domain);
         }
@@ -574,6 +582,7 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.renew_policies(policies, seed);
         self.mechanisms.renew(&mut self.kernel, policies);
         self.round_robin.restart();
+        self.pace.iter_mut().for_each(HostPace::restart);
     }
 
     /// What outlives a run.
@@ -644,19 +653,23 @@ impl<M: Mechanisms> Page<M> {
         Some((at, self.mechanisms.parts_mut().reads.map_or(pages, |reads| reads.host_reads(&self.kernel, at, pages))))
     }
 
-    /// Carries out whatever collections a domain needs, at once.
-    pub(crate) fn collect(&mut self, domain: Domain, array: &mut impl Array) {
-        if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 {
+    /// Carries out the collections that a domain needs, at once: so many operations at most. Returns whether there may be more.
+    pub(crate) fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
+        if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 && most == u32::MAX {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
                 self.fill_up_for(domain, job.unit, array);
                 array.erased(self.erasure(domain, job.unit));
                 self.unit_erased(domain, job.unit);
             }
-            return;
+            return false;
         }
-        self.carry_out(domain, array);
-        self.carry_out_woken(array);
+        let mut group = Group::EMPTY;
+        let goes_on = (0..most).all(|_| self.carry_out_next(domain, &mut group, array));
+        if !goes_on {
+            self.carry_out_woken(array);
+        }
+        goes_on
     }
 
     /// Carries out what domains have to do because of another one.
@@ -742,7 +755,7 @@ impl<M: Mechanisms> Page<M> {
             }
             Op::Pad => {
                 self.fill_up(domain, cause, array);
-                // As with time, where nobody asks a domain that has nothing to do.
+                // Stops when idle, as the executor with time does.
                 return self.is_busy(domain);
             }
             Op::Read => {
@@ -798,7 +811,7 @@ impl<M: Mechanisms> Page<M> {
             self.repair(placed.at, DataSource::Controller, array);
         }
         if own != domain && !had_job && self.kernel.job(own).is_some() {
-            self.collect(own, array);
+            self.collect(own, u32::MAX, array);
         }
     }
 

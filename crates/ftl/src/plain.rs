@@ -1,5 +1,5 @@
-//! Page mapping without mechanisms, for an executor that knows it to be in force: what collections that only move pages ask at
-//! every step, without asking which mapping it is.
+//! Page mapping without mechanisms, as a part, for an executor that knows it to be in force: what collections that only move pages ask at
+//! every step.
 
 use base::{Domain, Ppn, Slot, Unit};
 
@@ -19,36 +19,39 @@ pub struct Spot {
     pub slot: Slot,
 }
 
-/// Page mapping without mechanisms.
-#[derive(Clone)]
-pub struct PlainPages(pub(crate) Page<Plain>);
+/// Page mapping without mechanisms: what a domain does next follows from its victim alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainPages(pub(crate) ());
 
 impl PlainPages {
-    /// The page that the collection of a domain moves next. `None`: there is no collection, or nothing is left in its unit.
+    /// The page that the collection of a domain moves next, of which the memory is asked for what moving it will change. `None`: there
+    /// is no collection, or nothing is left in its unit.
     #[inline(always)]
-    pub fn next_page(&mut self, domain: Domain) -> Option<Spot> {
-        let (unit, slot) = self.0.advance_cursor(domain)?;
-        Some(self.spot(unit, slot))
-    }
-
-    /// Asks the memory for what moving a page will change.
-    #[inline(always)]
-    pub fn prefetch_copy(&self, from: Ppn) {
-        self.0.kernel.prefetch_copy(from);
-    }
-
-    /// Where the next page of a domain goes; opens a unit if none is open.
-    #[inline]
-    pub fn next_place(&mut self, domain: Domain) -> Ppn {
-        self.0.kernel.next_place(domain, Stream::FIRST)
+    pub fn next_page(self, ftl: &mut Ftl, domain: Domain) -> Option<Spot> {
+        let page = ftl.plain_pages_mut();
+        let (unit, slot) = page.advance_cursor(domain)?;
+        Some(asked_for(page, unit, slot))
     }
 
     /// Moves a page that the collection of a domain has read, where pages have no spare areas: its new place, or `None` if it
-    /// was overwritten or trimmed since. As [`Ftl::place`]. `next`: the page after it, where that is known.
+    /// was overwritten or trimmed since, or the place does not suit; as [`Ftl::place`]. `next`: the page after it, where that is known.
     #[inline(always)]
-    pub fn move_page(&mut self, domain: Domain, from: Ppn, next: Option<Spot>) -> Option<Spot> {
-        let kernel = &mut self.0.kernel;
+    pub fn move_page(
+        self,
+        ftl: &mut Ftl,
+        domain: Domain,
+        from: Ppn,
+        next: Option<Spot>,
+        suits: Option<impl FnOnce(Ppn) -> bool>,
+    ) -> Option<Spot> {
+        let page = ftl.plain_pages_mut();
+        let kernel = &mut page.kernel;
         debug_assert!(!kernel.keeps_spares(), "a copy takes its spare area along");
+        if let Some(suits) = suits
+            && !suits(kernel.next_place(domain, Stream::FIRST))
+        {
+            return None;
+        }
         let unit = kernel.job(domain)?.unit;
         debug_assert_eq!(unit, kernel.geometry().unit_of(from));
         let lpn = kernel.detach(unit, from)?;
@@ -56,38 +59,36 @@ impl PlainPages {
         if let Some(next) = next {
             kernel.job_mut(domain)?.cursor = next.slot;
         }
-        Some(self.spot(frontier.unit, frontier.slot))
+        Some(spot(page, frontier.unit, frontier.slot))
     }
 
     /// Where the next page of a domain goes, if that is into the unit that is open and does not fill it. Nothing is opened.
     #[inline(always)]
-    pub fn place_in_unit(&self, domain: Domain) -> Option<Spot> {
-        let kernel = &self.0.kernel;
-        let frontier = kernel.frontier(domain, Stream::FIRST)?;
-        (kernel.geometry().slots_left(frontier.slot) > 1).then(|| self.spot(frontier.unit, frontier.slot))
+    pub fn place_in_unit(self, ftl: &Ftl, domain: Domain) -> Option<Spot> {
+        let page = ftl.plain_pages();
+        let frontier = page.kernel.frontier(domain, Stream::FIRST)?;
+        (page.kernel.geometry().slots_left(frontier.slot) > 1).then(|| spot(page, frontier.unit, frontier.slot))
     }
 
-    /// The page that the collection of a domain moves after its next one, while that is where [`PlainPages::next_page`] found it.
+    /// The page that the collection of a domain moves after its next one, while that is where [`PlainPages::next_page`] found it. The
+    /// memory is asked for what moving it will change.
     #[inline(always)]
-    pub fn page_after_next(&self, domain: Domain) -> Option<Spot> {
-        let &Job { unit, cursor, .. } = self.0.kernel.job(domain)?;
-        let slot = self.0.kernel.next_valid(unit, cursor.next())?;
-        Some(self.spot(unit, slot))
-    }
-
-    #[inline(always)]
-    fn spot(&self, unit: Unit, slot: Slot) -> Spot {
-        Spot { at: self.0.kernel.geometry().ppn(unit, slot), unit, slot }
+    pub fn page_after_next(self, ftl: &Ftl, domain: Domain) -> Option<Spot> {
+        let page = ftl.plain_pages();
+        let &Job { unit, cursor, .. } = page.kernel.job(domain)?;
+        let slot = page.kernel.next_valid(unit, cursor.next())?;
+        Some(asked_for(page, unit, slot))
     }
 }
 
-impl Ftl {
-    /// Page mapping without mechanisms.
-    ///
-    /// # Panics
-    /// If another mapping is in force; see [`crate::Capabilities::is_plain`].
-    #[inline(always)]
-    pub fn plain(&mut self) -> &mut PlainPages {
-        self.plain_pages().expect("page mapping without mechanisms")
-    }
+#[inline(always)]
+fn spot(page: &Page<Plain>, unit: Unit, slot: Slot) -> Spot {
+    Spot { at: page.kernel.geometry().ppn(unit, slot), unit, slot }
+}
+
+#[inline(always)]
+fn asked_for(page: &Page<Plain>, unit: Unit, slot: Slot) -> Spot {
+    let found = spot(page, unit, slot);
+    page.kernel.prefetch_copy(found.at);
+    found
 }

@@ -18,7 +18,7 @@ use bench::Bench;
 use common::{seam, selection};
 use engine::Chance;
 use ftl::allocation::is_dynamic;
-use ftl::{Ftl, OutOfMemory, Policies};
+use ftl::{ANYWHERE, Ftl, OutOfMemory, Policies};
 
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
@@ -233,8 +233,9 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         bench.wear = Some(wear.clone());
         for part in 0..3 {
             // The write buffer is full now and then.
-            if let Some(fill) = bench.has.fill {
-                fill.tell(&mut bench.ftl, Instant(part * 1_000_000_000), f64::from(u32::from(part == 1)));
+            if let Some(time) = bench.has.time.filter(|time| time.asks_fill) {
+                let fill = f64::from(u32::from(part == 1));
+                time.tell(&mut bench.ftl, Instant(part * 1_000_000_000), Some(fill));
             }
             bench.drive(part, pages as u32);
         }
@@ -419,7 +420,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         // A saved state is the same state.
         let mapping = bench.has.pages.expect("page mapping");
         let saved = mapping.save(&bench.ftl).into_owned();
-        bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory");
+        bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory").0;
         mapping
             .restore(&mut bench.ftl, || Ok::<_, OutOfMemory>(saved), &policies, 2)
             .expect("memory")
@@ -609,16 +610,16 @@ fn a_domain_under_collection_takes_no_host_page() {
         pads: 0,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
-    let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
+    let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();
     let only = Domain::new(0);
-    while !ftl.is_busy(only) {
-        ftl.write(only, Lpn(lpns.next().expect("endless")));
+    while ftl.work(only).is_none() {
+        ftl.write(only, Lpn(lpns.next().expect("endless")), ANYWHERE);
     }
-    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(only, Lpn(0)))).expect_err("refused");
+    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(only, Lpn(0), ANYWHERE))).expect_err("refused");
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
-        let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
+        let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
         ftl.erased(only, Unit::new(0));
     }));
     assert!(early.is_err(), "an erase without a collection is refused");

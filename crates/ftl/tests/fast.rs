@@ -152,7 +152,7 @@ impl Machine {
 
     fn write(&mut self, lpn: Lpn) {
         self.place(lpn);
-        self.fast.collect(self.fast.domain_of(lpn), &mut self.array);
+        self.fast.collect(self.fast.domain_of(lpn), u32::MAX, &mut self.array);
     }
 
     fn trim(&mut self, lpn: Lpn) {
@@ -478,7 +478,7 @@ fn a_full_merge_gathers_from_all_log_blocks() {
     assert!(!machine.fast.is_busy(ONLY), "three random-write log blocks of four log blocks are full");
     machine.place(Lpn(21));
     assert!(machine.fast.is_busy(ONLY), "the last log block is open");
-    machine.fast.collect(ONLY, &mut machine.array);
+    machine.fast.collect(ONLY, u32::MAX, &mut machine.array);
     machine.check();
     let merges = merges_of(&machine.fast);
     assert_eq!((merges.full, merges.gathered, merges.copied), (1, 4, 16));
@@ -486,7 +486,7 @@ fn a_full_merge_gathers_from_all_log_blocks() {
     assert_eq!(machine.fast.spare_log_blocks(ONLY), 1);
     // The other pages of blocks 1 and 2 came along, so these log blocks hold nothing any more.
     machine.fast.begin_forward(ONLY);
-    machine.fast.collect(ONLY, &mut machine.array);
+    machine.fast.collect(ONLY, u32::MAX, &mut machine.array);
     assert_eq!(merges_of(&machine.fast).copied, 16, "the second log block is erased without a copy");
     assert_eq!((merges_of(&machine.fast).full, merges_of(&machine.fast).forward), (2, 1));
 }
@@ -504,7 +504,7 @@ fn a_full_merge_may_leave_pages_in_other_log_blocks() {
         let first = machine.fast.lookup(Lpn(6));
         for after in merged {
             machine.fast.begin_forward(ONLY);
-            machine.fast.collect(ONLY, &mut machine.array);
+            machine.fast.collect(ONLY, u32::MAX, &mut machine.array);
             machine.check();
             let merges = merges_of(&machine.fast);
             assert_eq!((merges.copied, merges.padded), after, "{gather:?}");
@@ -544,7 +544,7 @@ fn gaps_are_padded() {
     (0..7).for_each(|_| machine.write(Lpn(5)));
     machine.write(Lpn(17));
     machine.fast.begin_forward(ONLY);
-    machine.fast.collect(ONLY, &mut machine.array);
+    machine.fast.collect(ONLY, u32::MAX, &mut machine.array);
     machine.check();
     let merges = merges_of(&machine.fast);
     assert_eq!((merges.full, merges.copied, merges.padded), (1, 2, 4), "offsets 0, 1, 3, 4 of 0 to 5");

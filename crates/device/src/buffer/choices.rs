@@ -89,7 +89,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a buffer keeps its pages when the power goes off.
+/// True if a buffer keeps its pages when the power goes off.
 pub(crate) fn is_protected(selection: &Selection) -> bool {
     selection.name != "none" && selection.word("power_loss") == "protected"
 }

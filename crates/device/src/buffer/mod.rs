@@ -61,7 +61,7 @@ pub(crate) struct BufferedPage {
     links: Links,
 }
 
-/// What the buffer has to know of the device.
+/// The facts of the device that the buffer has to know.
 #[derive(Clone)]
 struct BufferShape {
     /// Queues of the allocation.
@@ -80,7 +80,7 @@ pub(crate) struct Buffer {
     fill: u32,
     /// Pages being programmed that take no room any more.
     released: u32,
-    /// Whether room is free as soon as the data are in the chip.
+    /// True if room is free as soon as the data are in the chip.
     releases_early: bool,
     /// Pages accepted so far.
     accepted: u64,
@@ -88,9 +88,9 @@ pub(crate) struct Buffer {
     one_order: bool,
     /// The buffer is full, or a write waits for room: pages may leave.
     pub(crate) flushing: bool,
-    /// Whether pages leave whenever a die is free.
+    /// True if pages leave whenever a die is free.
     pub(crate) drains: bool,
-    /// Whether what is buffered is durable.
+    /// True if buffered data are durable.
     pub(crate) is_protected: bool,
     pages: Vec<BufferedPage>,
     free: Vec<u32>,
@@ -147,7 +147,7 @@ impl Buffer {
         self.fill + self.released
     }
 
-    /// Whether room is free as soon as the data are in the chip, and not when they are programmed.
+    /// True if room is free as soon as the data are in the chip, and not when they are programmed.
     #[inline]
     pub(crate) fn releases_early(&self) -> bool {
         self.releases_early
@@ -183,7 +183,7 @@ impl Buffer {
         &self.pages[page as usize]
     }
 
-    /// What the program of a page concerns: the flash pages with data of the host, and those of whose old version
+    /// The parts that the program of a page concerns: the flash pages with data of the host, and those of whose old version
     /// something is needed.
     pub(crate) fn share(&self, page: &BufferedPage) -> Share {
         let missing = self.pieces.all() & !page.valid;
@@ -278,7 +278,7 @@ impl Buffer {
         self.flushes
     }
 
-    /// Whether a page leaves without waiting for the buffer to be full. Such pages are the oldest of each list.
+    /// True if a page leaves without waiting for the buffer to be full. Such pages are the oldest of each list.
     fn is_due(&self, page: u32) -> bool {
         let BufferedPage { urgent, flushes, .. } = self.pages[page as usize];
         urgent || flushes < self.flushes
@@ -302,12 +302,12 @@ impl Buffer {
         self.oldest().filter(|&page| self.is_due(page))
     }
 
-    /// Whether pages leave in one order over all channels.
+    /// True if pages leave in one order over all channels.
     pub(crate) fn is_in_one_order(&self) -> bool {
         self.one_order
     }
 
-    /// Whether a queue has waiting pages.
+    /// True if a queue has waiting pages.
     pub(crate) fn has_waiting(&self, queue: Queue) -> bool {
         self.lists.oldest_of(queue).is_some()
     }
@@ -390,14 +390,14 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
     if selection.name == "none" {
         return Ok(None);
     }
-    let allocation = device.ftl.allocation();
+    let allocation = &device.allocation;
     let geometry = device.ftl.geometry();
     let channel_of = |queue: Queue| geometry.channel_of_die(geometry.die_of_domain(queue.domain()));
     let channels = match allocation.dynamic() {
         None => allocation.all_queues().map(channel_of).collect(),
         Some(_) => Vec::new(),
     };
-    let user_pages = device.ftl.user_pages();
+    let user_pages = device.has.user_pages;
     let shape = BufferShape { queues: allocation.queues(), channels, planes: geometry.planes() };
     let buffer = Buffer::new(selection, device.parts, user_pages, shape).map_err(|reason| {
         let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
@@ -417,7 +417,7 @@ pub(crate) fn accept(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, written
             page
         }
         None => {
-            let page = buffer.insert(lpn, version, written, device.ftl.allocation().queue_of(lpn));
+            let page = buffer.insert(lpn, version, written, device.allocation.queue_of(lpn));
             report(device, buffer, page, now);
             page
         }

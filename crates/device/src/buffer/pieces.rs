@@ -14,7 +14,7 @@ pub(crate) struct Pieces {
     per_part: u64,
 }
 
-/// What a write brings of a page.
+/// The pieces that a write brings of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// The pieces that it covers wholly.
@@ -44,13 +44,13 @@ impl Pieces {
         byte / self.parts.size * self.per_part + (byte % self.parts.size).div_ceil(self.piece)
     }
 
-    /// What a request of `size` bytes at `offset` touches of the page: what a read needs.
+    /// The pieces that a request of `size` bytes at `offset` touches: those that a read needs.
     pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u128 {
         let (from, to) = self.parts.range(lpn, offset, size);
         bits(self.piece_of(from), self.piece_from(to))
     }
 
-    /// What a write of `size` bytes at `offset` brings; `partial`: it does not cover the page.
+    /// The pieces that a write of `size` bytes at `offset` brings; `partial`: it does not cover the page.
     #[inline]
     pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Written {
         if !partial {

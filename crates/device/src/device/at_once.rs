@@ -11,9 +11,9 @@ pub(crate) struct AtOnce<'a> {
     flash: &'a mut Flash,
     pub(super) counters: &'a mut metrics::Counters,
     watchdog: &'a mut Watchdog,
-    /// What the controller holds of the page whose program failed.
+    /// The controller's copy of the page whose program failed.
     held: Content,
-    /// Whether a unit was erased.
+    /// True if a unit was erased.
     pub(super) has_erased: bool,
 }
 
@@ -134,7 +134,7 @@ impl Array for AtOnce<'_> {
     }
 }
 
-/// What a page stores that was placed, made of `data`: what was read or, of the host's page, what it sent.
+/// The content of a page that was placed, made of `data`: what was read or, of the host's page, what it sent.
 #[inline(always)]
 pub(super) fn content_of(flash: &Flash, placed: Placed, data: Content) -> Content {
     match placed.holds {

@@ -7,8 +7,9 @@ mod oracle;
 use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request, Unit};
 use config::Config;
 use config::model::{Checks, Payload};
+use ftl::allocation::Allocation;
 use ftl::schedule::Schedule;
-use ftl::{Array as _, Capabilities, Ftl, Group, OutOfMemory, PageMapping, Placed, Policies};
+use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, Group, OutOfMemory, PageMapping, Placed, Policies};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
@@ -26,6 +27,8 @@ pub(crate) use oracle::Oracle;
 #[derive(Clone)]
 pub(crate) struct Device {
     pub(crate) ftl: Ftl,
+    /// Plane allocation, which is asked for several times per event.
+    pub(crate) allocation: Allocation,
     /// The parts that the mapping has.
     pub(crate) has: Capabilities,
     pub(crate) flash: Flash,
@@ -35,20 +38,20 @@ pub(crate) struct Device {
     pub(crate) page_size: PageSize,
     /// The flash pages of a page.
     pub(crate) parts: Parts,
-    /// Whether pages lie on other planes than the owners of their map entries.
+    /// True if pages lie on other planes than the owners of their map entries.
     pub(crate) has_owners: bool,
     /// Page mapping, where pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
     runs: Option<PageMapping>,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
-    /// Where collections keep step with the host: so many units above the reserve they begin.
-    paced: Option<u32>,
+    /// Collections ahead of need that keep step with the host.
+    paced: Option<Ahead>,
     /// Notices that nothing comes to the host any more.
     pub(crate) watchdog: Watchdog,
 }
 
-/// What pages store under a configuration.
+/// The kind of store that a configuration asks for.
 pub(crate) fn stores(config: &Config) -> StoreKind {
     match config.run.payload {
         Payload::None => StoreKind::Nothing,
@@ -56,7 +59,7 @@ pub(crate) fn stores(config: &Config) -> StoreKind {
     }
 }
 
-/// What figures need to know of the device.
+/// The facts of the device that figures need.
 pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::RecordedShape {
     metrics::RecordedShape {
         channels: geometry.channels,
@@ -83,8 +86,7 @@ impl Device {
         let geometry = geometry(config);
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size) + own_pages;
         let payload = stores != StoreKind::Nothing;
-        let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
-        let has = ftl.capabilities();
+        let (ftl, has) = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let shape = shape(config, &geometry, timed);
         let mut flash = Flash::new(geometry, &config.device, stores, Aid::of(config.ftl.get("paired_page").name));
         if let Some(wear) = wear::of(config) {
@@ -103,32 +105,33 @@ impl Device {
                     && !flash.gathers()
             }),
             has,
-            oracle: (stores == StoreKind::Stamps).then(|| Oracle::new(ftl.user_pages())),
+            oracle: (stores == StoreKind::Stamps).then(|| Oracle::new(has.user_pages)),
             ftl,
+            allocation: Allocation::build(config.ftl.get("allocation"), &geometry),
             flash,
             recorder: Recorder::new(shape),
             page_size: PageSize::new(geometry.page_size.into()),
             parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
-            paced: Schedule::new(config.ftl.get("gc_schedule")).paced(),
+            paced: has.ahead.filter(|_| Schedule::new(config.ftl.get("gc_schedule")).paced().is_some()),
             watchdog: Watchdog::new(config, &geometry),
         })
     }
 
-    /// Whether nothing but plain page mapping is in force, and pages store nothing; without time.
+    /// True if nothing but plain page mapping is in force, and pages store nothing; without time.
     pub(crate) fn is_plain_without_time(&self) -> bool {
-        self.runs.is_some() && self.has.is_plain && self.flash.nand().is_plain() && self.paced.is_none()
+        self.runs.is_some() && self.has.plain.is_some() && self.flash.nand().is_plain() && self.paced.is_none()
     }
 
     /// Writes a whole page where [`Device::is_plain_without_time`] holds, and does whatever collection it calls for.
     #[inline(always)]
     pub(crate) fn write_page_now(&mut self, lpn: Lpn) {
         let domain = self.ftl.domain_without_time(lpn);
-        let placed = self.ftl.write(domain, lpn);
+        let placed = self.ftl.write(domain, lpn, ANYWHERE).expect("any place suits");
         self.flash.program(placed.at, Content::EMPTY).expect_done();
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
-        if self.ftl.is_busy(domain) {
+        if self.ftl.work(domain).is_some() {
             self.collect_now(domain);
         }
     }
@@ -188,7 +191,7 @@ impl Device {
             self.collect_now(domain);
         }
         let old = if self.flash.gathers() { self.ftl.lookup(lpn) } else { None };
-        let placed = self.ftl.write(domain, lpn);
+        let placed = self.ftl.write(domain, lpn, ANYWHERE).expect("any place suits");
         let content = self.content_of(placed, data);
         if self.flash.place(placed, content, old) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
@@ -203,19 +206,18 @@ impl Device {
         } else {
             self.programmed(lpn, version);
         }
-        if self.ftl.is_busy(domain) {
+        if self.ftl.work(domain).is_some() {
             self.collect_now(domain);
         }
-        if let Some(low) = self.paced {
-            self.keep_pace(domain, low);
+        if let Some(ahead) = self.paced {
+            self.keep_pace(ahead, domain);
         }
     }
 
     /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.
     #[cold]
-    fn keep_pace(&mut self, domain: Domain, low: u32) {
-        let Some(pace) = self.has.paced else { return };
-        while pace.begin(&mut self.ftl, domain, low, 1, None).is_some() {
+    fn keep_pace(&mut self, ahead: Ahead, domain: Domain) {
+        while ahead.begin(&mut self.ftl, domain, 1) {
             self.collect_now(domain);
         }
     }
@@ -225,7 +227,7 @@ impl Device {
     fn update_elsewhere(&mut self, domain: Domain) {
         let others = self.ftl.geometry().all_domains().filter(|&other| self.has_owners && other != domain);
         for other in others.collect::<Vec<_>>() {
-            if self.ftl.is_busy(other) {
+            if self.ftl.work(other).is_some() {
                 self.collect_now(other);
             }
         }
@@ -314,11 +316,8 @@ impl Device {
     /// The host reads a page, or a part of one that it writes.
     #[inline]
     pub(crate) fn note_host_read(&mut self, lpn: Lpn) {
-        if let Some(map) = self.has.map {
-            map.used(&mut self.ftl, lpn);
-        }
-        if let Some(reads) = self.has.reads {
-            reads.host_reads(&mut self.ftl);
+        if let Some(reads) = self.has.host_reads {
+            reads.read(&mut self.ftl, lpn);
         }
     }
 
@@ -338,24 +337,22 @@ impl Device {
         }
     }
 
-    /// The domain that owns the map entry of a page.
-    ///
-    /// # Panics
-    /// If the map is not in flash.
-    pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
-        self.has.map.expect("the map is in flash").owner_of(&self.ftl, lpn)
+    /// The domain that has to get the map entry of a page before it can be read, if one has to.
+    #[inline(always)]
+    pub(crate) fn missing(&self, lpn: Lpn) -> Option<Domain> {
+        self.has.map?.missing(&self.ftl, lpn)
     }
 
     /// True if the map entry of a page can be read.
     #[inline(always)]
     pub(crate) fn is_known(&self, lpn: Lpn) -> bool {
-        self.has.map.is_none_or(|map| map.is_known(&self.ftl, lpn))
+        self.missing(lpn).is_none()
     }
 
-    /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
+    /// Has the owner of a map entry get it for a read. Returns that domain, if the entry is not at hand.
     #[inline(always)]
-    pub(crate) fn prepare_read(&mut self, lpn: Lpn) -> bool {
-        self.has.map.is_none_or(|map| map.prepare_read(&mut self.ftl, lpn))
+    pub(crate) fn prepare_read(&mut self, lpn: Lpn) -> Option<Domain> {
+        self.has.map?.prepare_read(&mut self.ftl, lpn)
     }
 
     /// Has the owner of a map entry get it for a write, where owners are other domains. Returns whether it is at hand.
@@ -376,11 +373,6 @@ impl Device {
         self.has.elsewhere?.take_woken(&mut self.ftl)
     }
 
-    /// Domains whose collection began along with another's.
-    fn take_along(&mut self) -> Vec<Domain> {
-        self.has.elsewhere.map_or_else(Vec::new, |elsewhere| elsewhere.take_along(&mut self.ftl).collect())
-    }
-
     /// Places a dummy page in an active block.
     pub(crate) fn fill(&mut self, domain: Domain, unit: Unit) -> Placed {
         let pages = self.has.pages.expect("wordlines are programmed as a whole under page mapping alone");
@@ -389,8 +381,7 @@ impl Device {
 
     #[inline(never)]
     fn use_cached_entry(&mut self, lpn: Lpn) {
-        while !self.prepare_read(lpn) {
-            let owner = self.owner_of(lpn);
+        while let Some(owner) = self.prepare_read(lpn) {
             self.collect_now(owner);
         }
     }
@@ -398,7 +389,7 @@ impl Device {
     #[cold]
     pub(crate) fn collect_now(&mut self, domain: Domain) {
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-        self.ftl.collect(domain, &mut array);
+        self.ftl.collect(domain, u32::MAX, &mut array);
         // Neighbours that are collected along may have neighbours of their own.
         while let Some(elsewhere) = self.has.elsewhere {
             let along: Vec<Domain> = elsewhere.take_along(&mut self.ftl).collect();
@@ -406,7 +397,7 @@ impl Device {
                 break;
             }
             for neighbour in along {
-                self.ftl.collect(neighbour, &mut array);
+                self.ftl.collect(neighbour, u32::MAX, &mut array);
             }
         }
         if array.has_erased {
@@ -442,7 +433,7 @@ impl Device {
             let pages = self.has.pages.expect("pages wait for others under page mapping alone");
             pages.repair(&mut self.ftl, placed.at, None, &mut array);
         }
-        if self.ftl.is_busy(domain) {
+        if self.ftl.work(domain).is_some() {
             self.collect_now(domain);
         }
     }
@@ -455,27 +446,36 @@ impl Device {
         }
     }
 
-    /// Collects a domain ahead of need without time, where a unit is worth it; see [`ftl::Ahead::collect`].
+    /// Collects a domain ahead of need without time, where a unit is worth it, and suspends that after so many operations, as soon as it
+    /// can be done. Where erases are deferred, that of an emptied unit is left for later, and the next unit comes.
     pub(crate) fn collect_ahead_now(&mut self, domain: Domain, operations: u32, defers: bool) {
         let Some(ahead) = self.has.ahead else { return };
-        if ahead.begin(&mut self.ftl, domain) {
-            let mut array =
-                AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-            let is_suspended = ahead.collect(&mut self.ftl, domain, operations, defers, &mut array);
-            array.counters.gc_preempted += u64::from(is_suspended);
-            if array.has_erased {
-                self.after_collection();
-            }
-            self.note_landed();
-            // Neighbours that are collected along.
-            self.take_along().into_iter().for_each(|neighbour| self.collect_now(neighbour));
+        if !ahead.begin(&mut self.ftl, domain, 0) {
+            return;
         }
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
+        let mut done = 0;
+        loop {
+            if done >= operations && ahead.suspend(&mut self.ftl, domain) {
+                array.counters.gc_preempted += 1;
+                break;
+            }
+            if defers && self.ftl.work(domain).is_some_and(|work| !work.is_foreground()) {
+                ahead.copy_next(&mut self.ftl, domain);
+            }
+            if !self.ftl.collect(domain, 1, &mut array) {
+                break;
+            }
+            done += 1;
+        }
+        // What it calls for elsewhere, and neighbours that are collected along.
+        self.collect_now(domain);
     }
 
     /// Forgets the pages of a span, and has the domains do what that calls for.
     pub(crate) fn trim_now(&mut self, span: Span) {
         self.trim_pages(span);
-        self.collect_after_trim(span);
+        self.collect_after_trim();
     }
 
     /// Forgets pages, without what that calls for.
@@ -485,13 +485,12 @@ impl Device {
         }
     }
 
-    /// Does what a trim of these pages calls for.
-    pub(crate) fn collect_after_trim(&mut self, span: Span) {
+    /// Does what a trim calls for.
+    pub(crate) fn collect_after_trim(&mut self) {
         if self.has.map.is_some() {
-            let domains = self.ftl.geometry().domains();
-            for first in span.first..span.end.min(span.first.saturating_add(domains)) {
-                let domain = self.owner_of(Lpn(first));
-                if self.ftl.is_busy(domain) {
+            let geometry = *self.ftl.geometry();
+            for domain in geometry.all_domains() {
+                if self.ftl.work(domain).is_some() {
                     self.collect_now(domain);
                 }
             }
@@ -504,17 +503,17 @@ impl Device {
         self.admit_trim(lpn);
         self.ftl.trim(lpn);
     }
-    /// What is programmed of a page that was placed, made of `data`.
+    /// The content to program for a page that was placed, made of `data`.
     #[inline(always)]
     pub(crate) fn content_of(&self, placed: Placed, data: Content) -> Content {
         at_once::content_of(&self.flash, placed, data)
     }
 
-    /// Tells the FTL the time, which some policies look at.
+    /// Tells the FTL the time, which some policies look at, and the fill of the write buffer, where that has changed.
     #[inline]
-    pub(crate) fn tell_time(&mut self, now: Instant) {
+    pub(crate) fn tell_time(&mut self, now: Instant, fill: Option<f64>) {
         if let Some(time) = self.has.time
-            && let (Some(omega), Some(locality)) = (time.tell(&mut self.ftl, now), &mut self.locality)
+            && let (Some(omega), Some(locality)) = (time.tell(&mut self.ftl, now, fill), &mut self.locality)
         {
             locality.record(omega);
         }

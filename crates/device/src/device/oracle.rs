@@ -1,12 +1,13 @@
-//! What tests know of the data, where pages carry stamps: which versions were sent, completed and programmed, what a read may return, and
+//! The data as tests know them, where pages carry stamps: versions that were sent, completed and programmed, what a read may return, and
 //! what a flush promises. And the checks of the whole state.
 
-use base::Lpn;
+use base::{Lpn, Ppn};
+use ftl::ArrayView;
 
 use super::Device;
-use crate::flash::{Content, Stamp};
+use crate::flash::{Content, Flash, Stamp};
 
-/// What every logical page should hold, when pages carry stamps.
+/// The content that every logical page should have, when pages carry stamps.
 #[derive(Clone)]
 pub(crate) struct Oracle {
     /// By LPN: the newest version that the host sent; 0 when it was never written or was trimmed.
@@ -86,6 +87,17 @@ impl Oracle {
             lpn.0,
             stamp.version
         );
+    }
+}
+
+impl ArrayView for Flash {
+    fn is_programmed(&self, at: Ppn) -> bool {
+        self.is_placed(at)
+    }
+
+    fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
+        let block = &self.nand().blocks()[self.block_of(at) as usize];
+        (block.next_page > 0).then(|| block.is_lsb_only())
     }
 }
 
@@ -215,7 +227,7 @@ impl Device {
         }
     }
 
-    /// What a page of that version has for data.
+    /// The data of a page of that version.
     pub(crate) fn expected(&self, lpn: Lpn, version: u32) -> Content {
         let data = if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 };
         Content { data, spare: 0 }
@@ -231,7 +243,7 @@ impl Device {
 
     /// Checks the FTL's state, and that every valid page is programmed, or placed and in a frame.
     pub(crate) fn check_state(&self) {
-        if let Err(problem) = self.ftl.check(&|ppn| self.flash.is_placed(ppn)) {
+        if let Err(problem) = self.ftl.check(&self.flash) {
             panic!("the FTL's state is inconsistent: {problem}");
         }
     }
@@ -242,7 +254,7 @@ impl Device {
     /// When a page is lost, stale, or another's; that is what the check is for.
     pub(crate) fn check_data(&self) {
         let Some(oracle) = &self.oracle else { return };
-        for lpn in (0..self.ftl.user_pages()).map(Lpn) {
+        for lpn in (0..self.has.user_pages).map(Lpn) {
             let newest = oracle.newest[lpn.index()];
             match self.ftl.lookup(lpn) {
                 None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
@@ -264,7 +276,7 @@ impl Device {
         let Some(oracle) = &mut self.oracle else { return };
         // A flush that the power cut off was never completed.
         oracle.promises.clear();
-        for lpn in (0..self.ftl.user_pages()).map(Lpn) {
+        for lpn in (0..self.has.user_pages).map(Lpn) {
             let version = self.ftl.lookup(lpn).map_or(0, |ppn| Stamp::unpack(self.flash.waiting(ppn).data).version);
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
@@ -284,6 +296,8 @@ mod canary {
 
     use config::Config;
     use ftl::OutOfMemory;
+
+    use ftl::ANYWHERE;
 
     use super::*;
     use crate::device::policies;
@@ -309,7 +323,7 @@ mod canary {
         let config = crate::preset("tbm-small", &sets);
         let mut device = Device::new(&config, false).unwrap();
         let mut random = engine::Chance::new(1, "canary");
-        let pages = device.ftl.user_pages();
+        let pages = device.has.user_pages;
         for lpn in (0..pages).chain((0..2000).map(|_| random.below_u32(pages))) {
             device.write_now(Lpn(lpn), WHOLE);
         }
@@ -401,7 +415,7 @@ mod canary {
         let (_, mut device) = aged("none");
         let version = device.admit_write(Lpn(7));
         let domain = device.ftl.domain_without_time(Lpn(7));
-        device.ftl.write(domain, Lpn(7));
+        device.ftl.write(domain, Lpn(7), ANYWHERE);
         device.write_completed(Lpn(7), version);
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
         assert_caught(|| device.write_now(Lpn(7), WHOLE), "the flash array refused a command of the FTL");
@@ -475,7 +489,7 @@ mod canary {
                     saved.frontiers.iter_mut().flatten().find(|(_, slot)| *slot > base::Slot::FIRST).unwrap();
                 *slot = base::Slot::FIRST;
             });
-            let mut lpns = 0..device.ftl.user_pages();
+            let mut lpns = 0..device.has.user_pages;
             // Either the sweep sees a valid page ahead of the frontier, or the array refuses to program again.
             let found = complaint(|| device.check_state())
                 + &complaint(|| lpns.by_ref().for_each(|lpn| device.write_now(Lpn(lpn), WHOLE)));
@@ -501,7 +515,7 @@ mod canary {
                 let mut random = engine::Chance::new(at, "after the cut");
                 let mut nand = None;
                 for _ in 0..2000 {
-                    let lpn = Lpn(random.below_u32(device.ftl.user_pages()));
+                    let lpn = Lpn(random.below_u32(device.has.user_pages));
                     if random.below(3) == 0 {
                         device.read_now(lpn, 1)
                     } else {

@@ -74,7 +74,7 @@ impl Aged<'_> {
         let mut random = Chance::new(seed, "life in time");
         let mut device = Device::new(config, true).map_err(|error| RunError::Failed(error.to_string()))?;
         device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        let (pages, page) = (device.ftl.user_pages(), device.page_size.bytes());
+        let (pages, page) = (device.has.user_pages, device.page_size.bytes());
         let write = |lpn: u32| request(RequestKind::Write, u64::from(lpn) * page, page);
         let mut fill: Vec<Request> = (0..pages).map(write).collect();
         fill.extend((0..in_pages(cuts.before, pages)).map(|_| write(random.below_u32(pages))));
@@ -114,7 +114,7 @@ impl Aged<'_> {
         }
         device.check_state();
         device.trust_array();
-        let (pages, page) = (device.ftl.user_pages(), device.page_size.bytes());
+        let (pages, page) = (device.has.user_pages, device.page_size.bytes());
         let requests = (0..cuts.requests).map(|_| any_request(random, pages, page)).collect();
         run(&mut device, requests, self.config, None, self.interrupt)?;
         device.check_state();
@@ -168,7 +168,7 @@ fn any_request(random: &mut Chance, pages: u32, page: u64) -> Request {
 /// A page must read as its last durable version or as one that was sent after it. One that was trimmed may read as any version of
 /// its own: a trim need not outlive the cut.
 fn broken_promise(device: &Device) -> Option<Loss> {
-    (0..device.ftl.user_pages()).find_map(|lpn| {
+    (0..device.has.user_pages).find_map(|lpn| {
         let (promised, newest) = (device.durable_version(Lpn(lpn)), device.newest_version(Lpn(lpn)));
         let newest = if newest == 0 { device.last_version() } else { newest };
         let found = version_of(device, lpn);

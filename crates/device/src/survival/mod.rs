@@ -328,7 +328,7 @@ impl Life<'_> {
     fn new<'a>(config: &'a Config, lives: &'a Lives, seed: u64) -> Result<Life<'a>, RunError> {
         let mut device = Device::new(config, false).map_err(|error| RunError::Failed(error.to_string()))?;
         device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        let pages = device.ftl.user_pages();
+        let pages = device.has.user_pages;
         Ok(Life {
             buffer: buffer::build(config, &mut device)?.map(Box::new),
             config,
@@ -387,7 +387,7 @@ impl Life<'_> {
             self.begin_anew()?;
         }
         (self.fill_left, self.reads_left) = (0, 0);
-        self.writes_left = in_pages(self.lives.afterwards, self.device.ftl.user_pages());
+        self.writes_left = in_pages(self.lives.afterwards, self.device.has.user_pages);
         while self.live_on() {}
         self.device.check_state();
         Ok(self.broken_promise())
@@ -426,7 +426,7 @@ impl Life<'_> {
     /// a write buffer some writes carry FUA, and now and then comes a FLUSH. Where blocks take only so many reads, pages are read in
     /// between, a few of them most of the time. Where collections begin ahead of need, some of them go on for a while after a write.
     fn live_on(&mut self) -> bool {
-        let pages = self.device.ftl.user_pages();
+        let pages = self.device.has.user_pages;
         if self.fill_left > 0 {
             self.fill_left -= 1;
             self.send(RequestKind::Write, pages - 1 - self.fill_left, false);
@@ -480,9 +480,7 @@ impl Life<'_> {
         let operations = if schedule.preempts { self.random.below_u32(geometry.unit_slots()) } else { u32::MAX };
         // What fills another collection's time may leave its erases for later.
         let defers = matches!(schedule.kind, Kind::CycleFilling(_)) && self.random.below(2) == 0;
-        if self.device.ftl.spare_units(domain) <= schedule.spare_units {
-            self.device.collect_ahead_now(domain, operations, defers);
-        }
+        self.device.collect_ahead_now(domain, operations, defers);
     }
 
     fn send(&mut self, kind: RequestKind, lpn: u32, fua: bool) {

@@ -121,7 +121,7 @@ impl Ways {
     }
 }
 
-/// What an array does, in a timeline.
+/// The work of an array, in a timeline.
 pub(super) fn name_of(command: &Command) -> &'static str {
     match command.kind() {
         OpKind::Read => "read",

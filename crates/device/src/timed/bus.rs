@@ -64,7 +64,7 @@ impl Ways {
 
     /// Gives a channel to a die for its next transfer.
     ///
-    /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
+    /// The array of a command whose transfer begins starts behind it, as is known now. So its end is an event only for those
     /// who wait for the channel.
     #[inline(always)]
     pub(super) fn grant<P: Plan>(
@@ -136,7 +136,7 @@ impl Ways {
         }
     }
 
-    /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
+    /// When the DRAM that all channels share has finished a further transfer of length `takes`.
     pub(super) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
         if takes == Duration::ZERO {
             return now;

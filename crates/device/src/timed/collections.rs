@@ -1,4 +1,4 @@
-//! What collections hold in the controller between a read and a program.
+//! Pages that collections hold in the controller between a read and a program.
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{Ftl, Group, How, Op, Step};
@@ -7,11 +7,11 @@ use nand::StoreKind;
 use super::plan::Plan;
 use crate::flash::Content;
 
-/// What a domain's collection holds, besides the contents of its pages. Laid out with what every step touches first.
+/// The collection of a domain, but for the contents of its pages. Laid out with what every step touches first.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Collection {
-    /// What is done with the group.
+    /// The operation on the group.
     step: Step,
     /// How many of the group's pages were read.
     read: u8,
@@ -30,7 +30,7 @@ impl Collection {
     };
 }
 
-/// What the pages that collections have read store, by domain and place in its group. Apart from
+/// The contents of the pages that collections have read, by domain and place in its group. Apart from
 /// [`Collection`], where room for the widest group would keep those of neighbouring domains far apart.
 struct Contents {
     /// Pages of a group at most.
@@ -69,7 +69,7 @@ impl Contents {
     }
 }
 
-/// What a collection does next.
+/// The next step of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
     /// Read pages of the group, of which this is the first.
@@ -92,7 +92,7 @@ impl NextStep {
     }
 }
 
-/// What a collection has in hand that moves pages off the chip, one by one.
+/// The page in hand of a collection that moves pages off the chip, one by one.
 pub(super) struct InHand<'a>(&'a mut Collection);
 
 impl InHand<'_> {
@@ -141,19 +141,19 @@ impl Collections {
         }
     }
 
-    /// Whether pages of a die's collections are on their way or being corrected.
+    /// True if pages of a die's collections are on their way or being corrected.
     #[inline]
     pub(super) fn are_correcting(&self, die: Die) -> bool {
         self.correcting[die.index()] > 0
     }
 
-    /// Whether pages of a domain's collection are.
+    /// True if pages of a domain's collection are.
     #[inline]
     pub(super) fn is_correcting(&self, die: Die, domain: Domain) -> bool {
         self.are_correcting(die) && self.all[domain.index()].correcting > 0
     }
 
-    /// Whether nothing was read that is not programmed.
+    /// True if nothing was read that is not programmed.
     pub(super) fn is_between_groups(&self, domain: Domain) -> bool {
         self.all[domain.index()].read == 0
     }
@@ -171,7 +171,7 @@ impl Collections {
         collection.read = 0;
     }
 
-    /// What a domain's operation in hand is.
+    /// The operation that a domain has in hand.
     #[inline]
     pub(super) fn step(&self, domain: Domain) -> Step {
         self.all[domain.index()].step
@@ -190,7 +190,7 @@ impl Collections {
         self.group(domain).pages().get(at).map(|&page| (at, page))
     }
 
-    /// What the page in that place of the group stores.
+    /// The content of the page in that place of the group.
     #[inline]
     pub(super) fn content(&self, domain: Domain, at: usize) -> Content {
         self.contents.get(domain, at)
@@ -209,7 +209,7 @@ impl Collections {
         collection.read += 1;
     }
 
-    /// What a collection does next, and for what.
+    /// The next step of a collection, and its cause.
     #[inline]
     pub(super) fn next_step(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<(NextStep, Cause)> {
         self.forget_stale_pages(ftl, domain);
@@ -231,13 +231,13 @@ impl Collections {
         Some((next, cause))
     }
 
-    /// What a domain's collection has in hand, where pages store nothing and are correct when they leave their die.
+    /// The page that a domain's collection has in hand, where pages store nothing and are correct when they leave their die.
     #[inline(always)]
     pub(super) fn in_hand(&mut self, domain: Domain) -> InHand<'_> {
         InHand(&mut self.all[domain.index()])
     }
 
-    /// Whether a domain's collection has a step to do, and does not wait for other domains.
+    /// True if a domain's collection has a step to do, and does not wait for other domains.
     #[cold]
     pub(super) fn has_step(&mut self, ftl: &mut Ftl, domain: Domain) -> bool {
         self.forget_stale_pages(ftl, domain);
@@ -247,9 +247,8 @@ impl Collections {
     /// Has the FTL decide what a domain does next, and takes it in hand.
     #[inline]
     fn take_in_hand(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<Step> {
-        ftl.advance(domain);
         let Collection { group, step, .. } = &mut self.all[domain.index()];
-        *step = ftl.op(domain, group)?;
+        *step = ftl.next_step(domain, group)?;
         Some(*step)
     }
 

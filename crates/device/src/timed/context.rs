@@ -1,4 +1,4 @@
-//! What every part of the executor works on.
+//! The state that every part of the executor works on.
 
 use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind};
 use engine::memory::in_words;
@@ -18,9 +18,9 @@ pub(super) struct Context<'a, P: Plan = Any> {
     pub(super) queues: Queues,
     /// Work that features of the chip have under way.
     pub(super) chip: P::Chip,
-    /// What pages wait for, where latencies are split.
+    /// The waits of pages, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,
-    /// What reads want of their pages, where that makes a difference.
+    /// The parts that reads want of their pages, where that makes a difference.
     pub(super) wanted: Option<Box<Wanted>>,
     /// Asked inside long requests. After a "no" a request may be half done, and the run ends before that matters.
     pub(super) interrupt: Interrupt,
@@ -92,7 +92,7 @@ impl<P: Plan> Context<'_, P> {
             return;
         }
         let lacks_entry = self.lacks_entry(self.queues.get(write).lpn);
-        if self.device.ftl.allocation().dynamic().is_some() {
+        if self.device.allocation.dynamic().is_some() {
             self.note(|waits, now| waits.wait_for_any_die(now, write, queue, lacks_entry));
         } else {
             let die = self.device.ftl.geometry().die_of_domain(queue.domain());
@@ -125,8 +125,8 @@ impl<P: Plan> Context<'_, P> {
     /// The queue of the writes that a domain may take: its own, or one that it shares.
     #[inline(always)]
     pub(super) fn queue_of(&self, domain: Domain) -> Queue {
-        let ftl = &self.device.ftl;
-        let shared = ftl.allocation().dynamic();
+        let Device { ftl, allocation, .. } = &*self.device;
+        let shared = allocation.dynamic();
         shared.map_or(Queue::of_domain(domain), |shared| shared.queue_of_die(ftl.geometry().die_of_domain(domain)))
     }
 
@@ -174,7 +174,7 @@ impl<P: Plan> Context<'_, P> {
     }
 }
 
-/// Whether so many requests can be kept.
+/// True if so many requests can be kept.
 #[cold]
 fn check_room(rows: u64) -> Result<(), RunError> {
     let needed = rows * SplitLatencies::BYTES_OF_ROW;

@@ -15,7 +15,7 @@ use super::idle::IdleDies;
 use super::plan::{Chip, Plan};
 use super::timing::{Line, Timing};
 
-/// What can happen.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A channel finished a transfer.
@@ -34,7 +34,7 @@ pub(super) enum Event {
     Passed(usize),
 }
 
-/// What the end of a transfer means.
+/// The end of a transfer, and what comes behind it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Transferred {
     /// Nothing: only dies waited for it.
@@ -47,7 +47,7 @@ pub(super) enum Transferred {
     DataOut { die: Die, is_last: bool, corrected: Option<Carried> },
 }
 
-/// What the end of a timer of an array means.
+/// The end of a timer of an array, and what comes behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArrayDone {
     /// The die was idle for the time that was asked for.
@@ -87,7 +87,7 @@ pub(super) struct DieRecord {
     pub(super) phase: Phase,
     /// Pages of a read that have left the die.
     pub(super) sent: u8,
-    /// Whether a timer runs that says how long it has been idle.
+    /// True if a timer runs that says how long it has been idle.
     pub(super) times_idle: bool,
     /// Its channel.
     pub(super) channel: u32,
@@ -98,7 +98,7 @@ pub(super) struct DieRecord {
 
 const _: () = assert!(std::mem::offset_of!(DieRecord, command) + Command::BYTES_OF_ONE_PAGE <= 64);
 
-/// What a command asks of channel and array.
+/// The load of a command on channel and array.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub(super) kind: OpKind,
@@ -132,7 +132,7 @@ impl Command {
 pub(super) struct Channel {
     /// When its last transfer ends.
     pub(super) until: Instant,
-    /// Whether the end of the transfer is an event.
+    /// True if the end of the transfer is an event.
     pub(super) is_awaited: bool,
     /// The die that goes on when the transfer ends, unless that is decided already.
     pub(super) holder: Option<Die>,
@@ -145,7 +145,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Whether dies wait for it.
+    /// True if dies wait for it.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty() || !self.commands.is_empty()
     }
@@ -172,11 +172,11 @@ pub(super) struct Ways {
     pub(super) dies_from: u32,
     /// How many dies there are.
     pub(super) dies: u32,
-    /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
+    /// True if what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
     /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
     /// write that is not ready is refused.
     pub(super) decides_early: bool,
-    /// Whether a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
+    /// True if a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
     /// and nothing waits for the end of a command's transfer.
     pub(super) takes_ahead: bool,
     /// When the controller's DRAM has moved all that it was given.
@@ -224,25 +224,25 @@ impl Passage {
         };
         Passage {
             dies: ftl.geometry().all_dies().map(idle).collect(),
-            idle: IdleDies::new(ftl.allocation(), dies),
+            idle: IdleDies::new(&context.device.allocation, dies),
             ways,
             correcting: VecDeque::new(),
             ecc_free: Instant::ZERO,
         }
     }
 
-    /// What was recorded.
+    /// The record.
     pub(super) fn into_timeline(self) -> Option<Timeline> {
         self.ways.timeline
     }
 
-    /// Whether a die has no command.
+    /// True if a die has no command.
     #[inline]
     pub(super) fn is_idle(&self, die: Die) -> bool {
         self.dies[die.index()].phase == Phase::Idle
     }
 
-    /// Whether a shared queue has idle dies that may take a page.
+    /// True if a shared queue has idle dies that may take a page.
     #[inline]
     pub(super) fn has_idle_dies(&self, queue: Queue) -> bool {
         self.idle.of(queue).iter().any(|&bits| bits != 0)
@@ -332,7 +332,7 @@ impl Passage {
         }
     }
 
-    /// Whether it is being timed how long a die is idle.
+    /// True if it is being timed how long a die is idle.
     #[inline]
     pub(super) fn times_idle(&self, die: Die) -> bool {
         self.dies[die.index()].times_idle

@@ -6,7 +6,7 @@
 
 use base::{Die, Domain, Duration, Queue};
 use ftl::schedule::{Kind, Pace, Schedule};
-use ftl::{Ahead, AheadPhase, PacedCollection, Why};
+use ftl::{Ahead, AheadPhase, DomainWork};
 
 use super::collections::Collections;
 use super::context::Context;
@@ -14,7 +14,7 @@ use super::host::Host;
 use super::plain::keys::Begun;
 use super::plan::Plan;
 
-/// What a domain did of a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
+/// The part of a domain in a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     copies: u32,
@@ -40,8 +40,6 @@ pub(super) struct GcSchedule {
     initiator: Option<Domain>,
     /// By domain: what it did since the initiator began.
     progress: Vec<Progress>,
-    /// By domain: the last collection that kept step with the host.
-    paced: Vec<Option<PacedCollection>>,
 }
 
 /// How a collection stands with the schedule.
@@ -55,7 +53,7 @@ pub(super) enum Standing {
     Suspended,
 }
 
-/// What a die does that has nothing to do.
+/// A die with nothing to do, and how it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
     /// Nothing.
@@ -84,23 +82,22 @@ impl GcSchedule {
             dies_per_scope,
             initiator: None,
             progress: vec![Progress::default(); domains],
-            paced: vec![None; domains],
         }
     }
 
-    /// Whether collections keep step with each other.
+    /// True if collections keep step with each other.
     #[inline]
     fn keeps_step(&self) -> bool {
         matches!(self.rule.kind, Kind::CycleFilling(Pace::Initiator | Pace::Kind))
     }
 
-    /// Whether they do by the kind of operation alone, whatever it is for.
+    /// True if they do by the kind of operation alone, whatever it is for.
     #[inline]
     pub(super) fn keeps_kind(&self) -> bool {
         self.rule.kind == Kind::CycleFilling(Pace::Kind)
     }
 
-    /// Whether there is only foreground GC.
+    /// True if there is only foreground GC.
     #[inline]
     pub(super) fn is_threshold(&self) -> bool {
         self.rule.is_threshold()
@@ -118,7 +115,7 @@ impl GcSchedule {
     /// Notes which collections begin; called wherever one of this domain may.
     #[inline]
     pub(super) fn note_collections(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
-        if context.device.ftl.is_busy(domain) {
+        if context.device.ftl.work(domain).is_some() {
             self.note_collection(context, domain);
         } else {
             context.queues.note_collection(domain, None);
@@ -142,7 +139,7 @@ impl GcSchedule {
         self.begun += 1;
         self.last_begun[domain.index()] = self.begun;
         let is_awaited =
-            !context.plan.has().mechanisms || context.device.ftl.why(domain).is_none_or(Why::is_foreground);
+            !context.plan.has().mechanisms || context.device.ftl.work(domain).is_none_or(DomainWork::is_foreground);
         context.queues.note_collection(domain, Some(Begun { number: self.begun, is_awaited }));
     }
 
@@ -166,7 +163,7 @@ impl GcSchedule {
         }
     }
 
-    /// Whether no page waits for a channel or die.
+    /// True if no page waits for a channel or die.
     fn is_out_of_pages(&self, context: &Context<'_, impl Plan>, host: &Host, scope: usize) -> bool {
         let dies = self.dies_per_scope as usize;
         let of_scope = context.device.ftl.geometry().all_dies().skip(scope * dies).take(dies);
@@ -178,14 +175,14 @@ impl GcSchedule {
         (die.number() / self.dies_per_scope) as usize
     }
 
+    /// True if a collection ahead of need may begin in a domain, unless the FTL finds that it has spare units enough.
     fn may_begin(&self, context: &Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        if context.draining || context.device.ftl.is_busy(domain) {
+        if context.draining || context.device.ftl.work(domain).is_some() {
             return false;
         }
         // A page that waits for its old version is not ready, and still not to be kept waiting.
         let is_background = matches!(self.rule.kind, Kind::Background { .. });
-        let is_free = !is_background || !is_waited_for(context, host, domain);
-        is_free && context.device.ftl.spare_units(domain) <= self.rule.spare_units
+        !is_background || !is_waited_for(context, host, domain)
     }
 
     /// Begins collections in the domains of a die. Returns whether one began.
@@ -199,7 +196,7 @@ impl GcSchedule {
 
     fn begin_forward(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
         let Some(ahead) = context.device.has.ahead else { return false };
-        let begins = self.may_begin(context, host, domain) && ahead.begin(&mut context.device.ftl, domain);
+        let begins = self.may_begin(context, host, domain) && ahead.begin(&mut context.device.ftl, domain, 0);
         if begins {
             self.note_collections(context, host, domain);
         }
@@ -225,9 +222,9 @@ impl GcSchedule {
     }
 }
 
-/// Whether pages wait for a die, in its queues or in the write buffer.
+/// True if pages wait for a die, in its queues or in the write buffer.
 fn has_pages(context: &Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
-    match context.device.ftl.allocation().dynamic() {
+    match context.device.allocation.dynamic() {
         Some(dynamic) => host.has_pages(&context.queues, dynamic.queue_of_die(die)),
         None => context
             .device
@@ -238,14 +235,14 @@ fn has_pages(context: &Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
     }
 }
 
-/// Whether a page that may leave waits for a domain.
+/// True if a page that may leave waits for a domain.
 fn is_waited_for(context: &Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
     host.has_writes(&context.queues, context.queue_of(domain))
 }
 
-/// Whether a domain is collected ahead of need.
+/// True if a domain is collected ahead of need.
 fn is_forward(context: &Context<'_, impl Plan>, domain: Domain) -> bool {
-    context.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
+    context.device.ftl.work(domain).is_some_and(|work| !work.is_foreground())
 }
 
 // Going on, and being suspended.
@@ -268,7 +265,8 @@ impl GcSchedule {
             Kind::Threshold => false,
             Kind::Forwarding { .. } | Kind::Background { .. } => is_waited_for(context, host, domain),
             Kind::CycleFilling(_) => self.initiator.is_none(),
-            Kind::Paced { .. } => self.has_kept_pace(context, domain),
+            // As soon as it has done what is due, which the FTL knows.
+            Kind::Paced { .. } => true,
         };
         if stops && self.rule.preempts && ahead.suspend(&mut context.device.ftl, domain) {
             collections.forget_group(domain);
@@ -279,7 +277,7 @@ impl GcSchedule {
         if self.may_begin_phase(context, ahead, domain) { Standing::Goes } else { Standing::Waits }
     }
 
-    /// Whether a collection that fills another one's time may begin with its next page or logical block, or its next
+    /// True if a collection that fills another one's time may begin with its next page or logical block, or its next
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with, if it may be.
@@ -293,7 +291,7 @@ impl GcSchedule {
             || own.copies < of_initiator.copies && ahead.copy_next(&mut context.device.ftl, domain)
     }
 
-    /// What the next step of a domain's collection begins with, where it keeps step with the initiator. An erase that is due is made the
+    /// The phase that the next step of a domain's collection begins, where it keeps step with the initiator. An erase that is due is made the
     /// next step.
     #[inline]
     pub(super) fn phase_of(
@@ -359,7 +357,7 @@ impl GcSchedule {
 
 // In step with the host.
 impl GcSchedule {
-    /// Whether collections keep step with the host's writes.
+    /// True if collections keep step with the host's writes.
     #[inline]
     pub(super) fn is_paced(&self) -> bool {
         matches!(self.rule.kind, Kind::Paced { .. })
@@ -373,22 +371,10 @@ impl GcSchedule {
         domain: Domain,
         written: u32,
     ) {
-        let (Kind::Paced { low }, Some(pace)) = (self.rule.kind, context.device.has.paced) else { return };
-        if context.draining {
-            return;
-        }
-        let paced = &mut self.paced[domain.index()];
-        let going = pace.begin(&mut context.device.ftl, domain, low, written, *paced);
-        if going.is_some() {
-            *paced = going;
+        let Some(ahead) = context.device.has.ahead.filter(|_| !context.draining) else { return };
+        if ahead.begin(&mut context.device.ftl, domain, written) {
             self.note_collections(context, host, domain);
         }
-    }
-
-    /// Whether a domain's collection did what was due.
-    fn has_kept_pace(&self, context: &Context<'_, impl Plan>, domain: Domain) -> bool {
-        let going = context.device.has.paced.zip(self.paced[domain.index()]);
-        going.is_none_or(|(pace, going)| pace.steps_left(&context.device.ftl, domain) <= going.until)
     }
 }
 
@@ -398,7 +384,7 @@ impl GcSchedule {
     #[inline]
     pub(super) fn note_foreground(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         if !self.is_threshold() {
-            let needs = context.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
+            let needs = context.device.ftl.work(domain).is_some_and(ftl::DomainWork::is_for_room);
             if self.in_foreground[domain.index()] != needs {
                 self.foreground_changed(context, host, domain);
             }

@@ -16,7 +16,7 @@ const PARTS: usize = LatencyPart::ALL.len();
 /// The weight of a request, over all its pages.
 pub(super) const OF_REQUEST: u32 = 1 << 10;
 
-/// What somebody that waits for a die has to do with what the die does.
+/// The share of somebody that waits for a die in what the die does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// It waits for its turn.
@@ -32,7 +32,7 @@ pub(super) enum Role {
 impl Role {
     const ALL: [Role; 4] = [Role::Turn, Role::Entry, Role::Read, Role::Program];
 
-    /// What its time counts as while its die does `part`.
+    /// The part of a latency that its time counts as while its die does `part`.
     #[inline]
     pub(super) fn counts_as(self, part: LatencyPart) -> LatencyPart {
         match (self, part) {

@@ -31,7 +31,7 @@ pub(super) struct Host {
     incoming: VecDeque<Request>,
     drawn: Vec<Request>,
     pub(super) requests: Requests,
-    /// What one more of them takes, where they are not limited.
+    /// The memory of one more of them, where they are not limited.
     bytes_of_request: u64,
     /// Boxed, so that devices without a buffer keep their hot fields on one cache line.
     buffer: Option<Box<WriteBuffer>>,
@@ -55,7 +55,7 @@ impl Host {
         }
     }
 
-    /// Whether no request is in the device or waits to enter it.
+    /// True if no request is in the device or waits to enter it.
     pub(super) fn is_idle(&self) -> bool {
         self.requests.are_none() && self.incoming.is_empty()
     }
@@ -120,7 +120,7 @@ impl Host {
             let span = Span::of(&request, context.device.page_size);
             // A dynamic allocation has no queue that a trim could wait its turn in, so it waits outside for
             // older writes of its pages.
-            let waits_outside = context.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
+            let waits_outside = context.device.allocation.dynamic().is_some() && self.buffer.is_none();
             if request.kind == RequestKind::Trim
                 && waits_outside
                 && (self.front.is_receiving() || self.requests.writes_overlap(span))
@@ -146,7 +146,7 @@ impl Host {
         Ok(None)
     }
 
-    /// Whether the host sends its next request, if there is a place for it: `batch` holds it back until the
+    /// True if the host sends its next request, if there is a place for it: `batch` holds it back until the
     /// write before is accepted, by the write buffer or, without one, by flash.
     #[inline]
     fn may_send(&self) -> bool {
@@ -215,7 +215,7 @@ impl Host {
         self.take_in(context, id, &request, span);
     }
 
-    /// What the device does with a request that it has, with its data.
+    /// Begins with a request that the device has, with its data.
     #[inline(always)]
     pub(super) fn take_in(
         &mut self,
@@ -337,7 +337,7 @@ impl Host {
             if partial && !self.requests.has_trims() {
                 fetch_old(context, write);
             }
-            let queue = context.device.ftl.allocation().queue_of(lpn);
+            let queue = context.device.allocation.queue_of(lpn);
             context.push_write(queue, write);
             context.queues.wake_queue(queue);
         }
@@ -349,13 +349,12 @@ impl Host {
 #[inline]
 fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
     let Device { ftl, flash, .. } = &*context.device;
-    if context.device.is_known(lpn) {
-        let ppn = ftl.lookup(lpn)?;
-        flash.prefetch(ppn);
-        Some(ftl.geometry().die_of(ppn))
-    } else {
-        Some(ftl.geometry().die_of_domain(context.device.owner_of(lpn)))
+    if let Some(owner) = context.device.missing(lpn) {
+        return Some(ftl.geometry().die_of_domain(owner));
     }
+    let ppn = ftl.lookup(lpn)?;
+    flash.prefetch(ppn);
+    Some(ftl.geometry().die_of(ppn))
 }
 
 /// Answers a read of a page that waits in the controller for the rest of its wordline; takes no time.
@@ -386,18 +385,18 @@ pub(super) fn read_cause(queues: &Queues, read: TransactionId) -> Cause {
 
 // What dies ask for.
 impl Host {
-    /// Whether a shared queue has writes for a die that is free.
+    /// True if a shared queue has writes for a die that is free.
     pub(super) fn has_writes(&self, queues: &Queues, queue: Queue) -> bool {
         queues.writes(queue).first().is_some() || self.would_leave(queue)
     }
 
-    /// Whether a buffered page would leave through a queue now.
+    /// True if a buffered page would leave through a queue now.
     #[inline]
     pub(super) fn would_leave(&self, queue: Queue) -> bool {
         self.buffer.as_ref().is_some_and(|buffer| buffer.would_leave(queue))
     }
 
-    /// Whether pages wait for a queue, ready or not.
+    /// True if pages wait for a queue, ready or not.
     pub(super) fn has_pages(&self, queues: &Queues, queue: Queue) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_waiting(queue));
         buffered || queues.writes(queue).first().is_some()
@@ -455,7 +454,7 @@ impl Host {
                 self.requests.part_done(context, request);
             }
             Work::ReadOld(write) => {
-                let queue = context.device.ftl.allocation().queue_of(lpn);
+                let queue = context.device.allocation.queue_of(lpn);
                 context.queues.note_old_version(queue, write);
                 context.note(|waits, now| waits.old_version_came(now, read, write));
                 if let Some(buffer) = &mut self.buffer
@@ -470,7 +469,7 @@ impl Host {
         }
     }
 
-    /// Whether the write buffer gives room to other pages as soon as data are in the chip.
+    /// True if the write buffer gives room to other pages as soon as data are in the chip.
     #[inline]
     pub(super) fn releases_early(&self) -> bool {
         self.buffer.as_ref().is_some_and(|buffer| buffer.releases_early())
@@ -518,7 +517,7 @@ impl Host {
         }
     }
 
-    /// Whether the write buffer was full and accepted nothing more until its flush began, which it has now.
+    /// True if the write buffer was full and accepted nothing more until its flush began, which it has now.
     pub(super) fn take_wait(&mut self) -> bool {
         self.buffer.as_mut().is_some_and(|buffer| buffer.take_wait())
     }

@@ -35,7 +35,6 @@ mod write_buffer;
 use base::{Geometry, Instant, PageLayout};
 use config::Config;
 use config::model::{Checks, Replay};
-use ftl::BufferFill;
 use ftl::schedule::Schedule;
 use metrics::{Admission, SplitLatencies, Timeline};
 use workload::Workload;
@@ -66,8 +65,8 @@ struct Timed<'a, 'w, P: Plan = Any> {
     host: Host,
     commands: Commands,
     passage: Passage,
-    /// Whether the FTL asks how full the write buffer is.
-    fill: Option<BufferFill>,
+    /// True if the FTL asks how full the write buffer is.
+    asks_fill: bool,
     /// How much room it was told of.
     told_room: Option<u32>,
     /// When the power goes off, if it does before the end.
@@ -101,9 +100,9 @@ fn bytes_of_request(config: &Config) -> u64 {
 
 /// How a run is carried out, besides what is configured.
 pub(crate) struct Manner {
-    /// What is recorded of it.
+    /// The files and figures that record it.
     pub(crate) timeline: Option<Timeline>,
-    /// Whether everything is asked for, also what cannot be in force.
+    /// True if everything is asked for, also what cannot be in force.
     pub(crate) asks_all: bool,
     /// When the power goes off, if it does before the end.
     pub(crate) cut: Option<Instant>,
@@ -120,25 +119,25 @@ pub(crate) fn run(
     let buffer = crate::buffer::build(config, device)?;
     let asks_all = manner.asks_all || manner.cut.is_some();
     let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !asks_all;
-    let is_plain = is_bare && plain::is_plain(device, config, buffer.is_some());
-    let is_dynamic = device.ftl.allocation().dynamic().is_some();
+    let pages = plain::pages_of(device, config, buffer.is_some()).filter(|_| is_bare);
+    let is_dynamic = device.allocation.dynamic().is_some();
     let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
-    match (is_plain, is_dynamic) {
-        (true, false) => {
-            let bookings = Bookings::new(setup.device);
-            setup.run(Plain::<false> { is_whole, bookings })
+    match (pages, is_dynamic) {
+        (Some(pages), false) => {
+            let bookings = Bookings::new(setup.device, pages);
+            setup.run(Plain::<false> { pages, is_whole, bookings })
         }
-        (true, true) => setup.run(Plain::<true> { is_whole, bookings: Bookings::OFF }),
-        (false, is_dynamic) if is_bare => {
+        (Some(pages), true) => setup.run(Plain::<true> { pages, is_whole, bookings: Bookings::OFF }),
+        (None, is_dynamic) if is_bare => {
             let is_whole = is_whole && plan::never_waits(setup.device, config);
             setup.run(Bare { is_dynamic, is_whole })
         }
-        (false, is_dynamic) => setup.run(Any { is_dynamic }),
+        (None, is_dynamic) => setup.run(Any { is_dynamic }),
     }
 }
 
-/// What a run begins with.
+/// The state that a run begins with.
 struct Setup<'a, 'w> {
     device: &'a mut Device,
     workload: &'a mut Workload,
@@ -168,10 +167,10 @@ impl Setup<'_, '_> {
         plain::set_up(&mut plan, &mut timing);
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
-        let fill = device.has.fill;
+        let asks_fill = device.has.time.is_some_and(|time| time.asks_fill);
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, stores);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
-        let queues = Queues::new(&device.ftl, are_compared);
+        let queues = Queues::new(&device.ftl, &device.allocation, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         if plan.has().assembly {
             device.flash.open_assembly(config.run.checks == Checks::Full);
@@ -179,12 +178,7 @@ impl Setup<'_, '_> {
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
-            Box::new(Waits::new(
-                geometry,
-                device.ftl.allocation(),
-                config.host.queue_depth.unwrap_or(0),
-                buffer.is_some(),
-            ))
+            Box::new(Waits::new(geometry, &device.allocation, config.host.queue_depth.unwrap_or(0), buffer.is_some()))
         });
         if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));
@@ -196,7 +190,7 @@ impl Setup<'_, '_> {
         let cut = manner.cut;
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
-        let mut timed = Timed { workload, watch, context, host, commands, passage, fill, told_room: None, cut };
+        let mut timed = Timed { workload, watch, context, host, commands, passage, asks_fill, told_room: None, cut };
         timed.run()?;
         Ok(timed.passage.into_timeline())
     }

@@ -11,6 +11,7 @@ pub(super) use super::chip::{Chip, Feature, Features};
 use super::front::controller;
 use super::plain::record::Bookings;
 use crate::device::Device;
+use ftl::PlainPages;
 use ftl::schedule::Schedule;
 
 /// The parts of the executor that a device may do without. What a plan has not is not compiled.
@@ -81,6 +82,12 @@ pub(super) trait Plan: Sized {
     /// True if every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
     fn is_whole(&self) -> bool;
 
+    /// Page mapping without mechanisms, where a plain device has it.
+    #[inline(always)]
+    fn pages(&self) -> Option<PlainPages> {
+        None
+    }
+
     /// The work that dies will do, where that is known; only plain devices with static allocation have such a thing.
     #[inline(always)]
     fn bookings(&mut self) -> Option<&mut Bookings> {
@@ -135,6 +142,7 @@ impl Plan for Bare {
 
 /// Plain page mapping on a bare device.
 pub(super) struct Plain<const IS_DYNAMIC: bool> {
+    pub(super) pages: PlainPages,
     pub(super) is_whole: bool,
     pub(super) bookings: Bookings,
 }
@@ -152,6 +160,11 @@ impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     #[inline(always)]
     fn is_whole(&self) -> bool {
         self.is_whole
+    }
+
+    #[inline(always)]
+    fn pages(&self) -> Option<PlainPages> {
+        Some(self.pages)
     }
 
     #[inline(always)]

@@ -1,11 +1,12 @@
-//! What waits for a die: a pool of transactions that grows to the most ever in flight, lists through it, and the dies
+//! Transactions that wait for dies: a pool of transactions that grows to the most ever in flight, lists through it, and the dies
 //! that are to look at theirs.
 
 use std::num::NonZeroU32;
 
 use base::{Die, Domain, Geometry, Lpn, Queue};
 use engine::memory::in_words;
-use ftl::{Ftl, Why};
+use ftl::allocation::Allocation;
+use ftl::{DomainWork, Ftl};
 
 use super::plain::keys::{Begun, Urgency};
 use crate::errors::RunError;
@@ -39,7 +40,7 @@ impl TransactionId {
     }
 }
 
-/// What a transaction does when its turn comes.
+/// The work of a transaction when its turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// Reads a page for a request.
@@ -175,7 +176,7 @@ impl Pool {
 
 /// A list of waiting transactions, in order of arrival.
 ///
-/// What is asked about its first one whenever a die chooses is kept here: the transactions themselves are too
+/// The answers about its first one are kept here, for whenever a die chooses: the transactions themselves are too
 /// many to stay in the processor's first cache when the host's queue is deep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
@@ -206,14 +207,14 @@ impl List {
         self.head.map(|_| self.lpn)
     }
 
-    /// Whether the first can be served as it is: a read, or the write of a whole page. `false` says nothing:
+    /// True if the first can be served as it is: a read, or the write of a whole page. `false` says nothing:
     /// the transaction has to be looked at.
     #[inline]
     pub(super) fn first_is_plain(&self) -> bool {
         self.head.is_some() && self.plain
     }
 
-    /// Whether it is empty, or holds writes that were all looked at and wait for their old versions: until one comes, or the list
+    /// True if it is empty, or holds writes that were all looked at and wait for their old versions: until one comes, or the list
     /// changes, another look finds nothing.
     #[inline]
     pub(super) fn all_wait(&self) -> bool {
@@ -262,11 +263,11 @@ impl List {
     }
 }
 
-/// What waits for a die.
+/// The queues of a die.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct OfDie {
-    /// Whether it is among those that may have something to do.
+    /// True if it is among those that may have something to do.
     is_woken: bool,
     /// How many of its domains have collections.
     collections: u8,
@@ -279,7 +280,7 @@ struct OfDie {
 /// Everything that waits for a die.
 pub(super) struct Queues {
     geometry: Geometry,
-    /// Whether a queue of writes is for several dies, which are offered its writes, and not for one domain.
+    /// True if a queue of writes is for several dies, which are offered its writes, and not for one domain.
     are_shared: bool,
     /// True if it is kept how much the work of domains presses.
     are_compared: bool,
@@ -314,7 +315,7 @@ impl Queues {
     }
 
     /// `are_compared`: domains have nothing but writes and collections to do.
-    pub(super) fn new(ftl: &Ftl, are_compared: bool) -> Queues {
+    pub(super) fn new(ftl: &Ftl, allocation: &Allocation, are_compared: bool) -> Queues {
         let geometry = *ftl.geometry();
         let none = |die| OfDie {
             is_woken: false,
@@ -325,10 +326,10 @@ impl Queues {
         };
         let mut queues = Queues {
             geometry,
-            are_shared: ftl.allocation().dynamic().is_some(),
+            are_shared: allocation.dynamic().is_some(),
             are_compared,
             pool: Pool::new(),
-            writes: vec![List::EMPTY; ftl.allocation().queues() as usize],
+            writes: vec![List::EMPTY; allocation.queues() as usize],
             collections: vec![None; geometry.domains() as usize],
             urgencies: vec![Urgency::NOTHING; geometry.domains() as usize],
             dies: geometry.all_dies().map(none).collect(),
@@ -336,8 +337,8 @@ impl Queues {
             woken_by_events: 0,
             ages: 0,
         };
-        for domain in geometry.all_domains().filter(|&domain| ftl.is_busy(domain)) {
-            let is_awaited = ftl.why(domain).is_none_or(Why::is_foreground);
+        for domain in geometry.all_domains().filter(|&domain| ftl.work(domain).is_some()) {
+            let is_awaited = ftl.work(domain).is_none_or(DomainWork::is_foreground);
             queues.note_collection(domain, Some(Begun { number: 0, is_awaited }));
         }
         queues
@@ -393,7 +394,7 @@ impl Queues {
 
 // Lists.
 impl Queues {
-    /// Whether the queues of writes are shared by dies; otherwise each domain has its own.
+    /// True if the queues of writes are shared by dies; otherwise each domain has its own.
     pub(super) fn are_shared(&self) -> bool {
         self.are_shared
     }
@@ -563,7 +564,7 @@ impl Queues {
         }
     }
 
-    /// Whether a die is among those that may have something to do.
+    /// True if a die is among those that may have something to do.
     #[inline]
     pub(super) fn is_woken(&self, die: Die) -> bool {
         self.dies[die.index()].is_woken
@@ -577,7 +578,7 @@ impl Queues {
         }
     }
 
-    /// What wakes dies from now on is requests that come.
+    /// Dies are woken by requests from now on.
     pub(super) fn end_events(&mut self) {
         self.woken_by_events = self.woken.len();
     }
@@ -606,7 +607,7 @@ impl Queues {
         self.dies[die.index()].is_woken = true;
     }
 
-    /// What wakes dies from now on is events.
+    /// Dies are woken by events from now on.
     #[inline(always)]
     pub(super) fn begin_events(&mut self) {
         self.woken_by_events = usize::MAX;

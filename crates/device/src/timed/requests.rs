@@ -9,7 +9,7 @@ use super::queues::{RequestId, Transaction, Work};
 use crate::errors::RunError;
 use crate::pages::{PIECE, Span};
 
-/// What a device without a limit holds at most, in requests and in pages of them: state is sized by the device and not by the trace.
+/// The most that a device without a limit holds, in requests and in pages of them: state is sized by the device and not by the trace.
 /// A million requests a second that stop for a quarter of a second are as many. The rest waits with the workload.
 pub(super) const MOST: usize = 1 << 18;
 
@@ -26,7 +26,7 @@ pub(super) struct Active {
     pub(super) span: Span,
     /// Number of admission; for a flush of the write buffer the number of the flush.
     order: u64,
-    /// What it still waits for: pages, or for a flush older writes. 0: the place is free.
+    /// Pages that it still waits for, or for a flush older writes. 0: the place is free.
     remaining: u32,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Requests {
     flushes: Vec<RequestId>,
     /// True if there is no limit.
     is_unlimited: bool,
-    /// Whether writes are complete when a write buffer has them.
+    /// True if writes are complete when a write buffer has them.
     is_buffered: bool,
     /// Without a write buffer: writes that are not complete.
     writes_in_flight: u32,
@@ -87,7 +87,7 @@ impl Requests {
         }
     }
 
-    /// Whether there is a place for another one.
+    /// True if there is a place for another one.
     #[inline]
     pub(super) fn have_room(&self) -> bool {
         !self.free.is_empty() || self.is_unlimited && self.active.len() < MOST
@@ -133,7 +133,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub(super) fn are_none(&self) -> bool {
         self.count() == 0
     }
@@ -164,13 +164,13 @@ impl Requests {
         self.last_completion
     }
 
-    /// Whether writes are not complete, where there is no write buffer.
+    /// True if writes are not complete, where there is no write buffer.
     #[inline]
     pub(super) fn has_writes(&self) -> bool {
         self.writes_in_flight > 0
     }
 
-    /// Whether trims wait for their turn.
+    /// True if trims wait for their turn.
     #[inline]
     pub(super) fn has_trims(&self) -> bool {
         self.trims_waiting > 0
@@ -181,7 +181,7 @@ impl Requests {
         &self.active[request.0 as usize]
     }
 
-    /// Whether a write that shares a page with the span, that of the next request, is in the device. As long as nothing
+    /// True if a write that shares a page with the span, that of the next request, is in the device. As long as nothing
     /// else comes in, it is not looked twice at what did not overlap.
     pub(super) fn writes_overlap(&mut self, span: Span) -> bool {
         if self.looked_at.0 != self.admissions {
@@ -309,7 +309,7 @@ impl Requests {
     /// A trim takes its turn among the writes of each plane, as it does where no time passes; so the planes
     /// see the same sequence under both executors.
     pub(super) fn enter_trim(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span) {
-        let is_dynamic = context.device.ftl.allocation().dynamic().is_some();
+        let is_dynamic = context.device.allocation.dynamic().is_some();
         for piece in span.pieces() {
             if is_dynamic {
                 piece.pages().for_each(|(lpn, _)| context.device.trim(lpn));
@@ -325,7 +325,7 @@ impl Requests {
         }
         let queues = &mut context.queues;
         for first in span.first..span.end.min(span.first.saturating_add(queues.count())) {
-            let queue = context.device.ftl.allocation().queue_of(Lpn(first));
+            let queue = context.device.allocation.queue_of(Lpn(first));
             let age = queues.next_age();
             let work = Work::Trim { request, end: Lpn(span.end) };
             let trim = queues.insert(Transaction::new(age, Lpn(first), 0, work, context.device.parts.whole()));

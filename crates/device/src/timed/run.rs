@@ -81,7 +81,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             self.check_time()?;
             if self.context.plan.has().mechanisms {
-                self.context.device.tell_time(now);
+                self.context.device.tell_time(now, None);
                 if self.context.device.flash.nand().may_fail_reads() {
                     uncorrectable::check_reads(self.context.device)?;
                 }
@@ -158,12 +158,13 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Tells the FTL how full the write buffer is, if it asks.
     #[inline]
     fn tell_fill(&mut self) {
-        if let Some(fill) = self.fill
+        if self.asks_fill
             && let Some(buffer) = self.host.buffer()
             && self.told_room != Some(buffer.room())
         {
             self.told_room = Some(buffer.room());
-            fill.tell(&mut self.context.device.ftl, self.context.now, buffer.fill());
+            let fill = buffer.fill();
+            self.context.device.tell_time(self.context.now, Some(fill));
         }
     }
 
@@ -291,7 +292,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let Timed { context, passage, .. } = self;
         if passage.is_idle(die) {
             let ftl = &context.device.ftl;
-            let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.is_busy(domain));
+            let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.work(domain).is_some());
             let what = if collects { LatencyPart::GcWait } else { LatencyPart::Queue };
             context.note(|waits, now| waits.die_does(now, die, what));
             return;

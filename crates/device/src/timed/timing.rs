@@ -195,7 +195,7 @@ impl Timing {
         }
     }
 
-    /// Whether there is nothing that takes no time at all.
+    /// True if there is nothing that takes no time at all.
     pub(super) fn all_take_time(&self) -> bool {
         let times = [&self.read[..], &self.program[..], &[self.erase, self.data_out], &self.data_in];
         times.into_iter().flatten().all(|delay| delay.time > Duration::ZERO)
@@ -225,7 +225,7 @@ impl Timing {
         self.lines.count()
     }
 
-    /// Whether a command without data needs the channel at all.
+    /// True if a command without data needs the channel at all.
     #[inline]
     pub(super) fn has_command_cycles(&self) -> bool {
         !self.command.is_empty()
@@ -267,7 +267,7 @@ impl Timing {
         if is_data_out { self.data_out.time * pages as u64 } else { self.data_in(pages).time }
     }
 
-    /// What the array does with a page of that offset in its block.
+    /// The times of the array for a page of that offset in its block.
     #[inline(always)]
     pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> u32) -> Delay {
         let delays = match kind {
@@ -278,7 +278,7 @@ impl Timing {
         if self.types.is_empty() { delays[0] } else { delays[self.page_type(page_offset())] }
     }
 
-    /// What the array does to copy a page between such offsets of two blocks.
+    /// The times of the array to copy a page between such offsets of two blocks.
     #[inline]
     pub(super) fn array_of_copyback(&self, from: u32, to: u32) -> Delay {
         if self.types.is_empty() { self.copy[0][0] } else { self.copy[self.page_type(from)][self.page_type(to)] }

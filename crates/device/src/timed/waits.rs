@@ -1,4 +1,4 @@
-//! What the pages of the host wait for: latencies in parts, where that is asked for.
+//! The waits of the host's pages: latencies in parts, where that is asked for.
 //!
 //! A die is always doing one thing: having no command, having one of some kind and cause, or waiting with one for the
 //! channel. It is kept how long each of them took in all. A page that begins to wait takes note of these times; when its wait
@@ -18,7 +18,7 @@ use super::queues::{RequestId, TransactionId, Work};
 /// How long dies did each thing that pages may wait for, in nanoseconds of a die.
 type Times = [u64; LatencyPart::OF_DIES];
 
-/// What some dies are doing, and how long they did what.
+/// The work of some dies, and how long each kind took.
 #[derive(Clone, Copy)]
 struct Doing {
     /// By what they may do: how many dies do it now.
@@ -51,7 +51,7 @@ impl Doing {
     }
 }
 
-/// What a page waits for.
+/// The thing that a page waits for.
 #[derive(Clone, Copy)]
 enum For {
     /// Its turn on a die.
@@ -64,7 +64,7 @@ enum For {
     Part(LatencyPart),
 }
 
-/// What a page holds that others may wait for.
+/// The thing that a page holds and others may wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Nothing,
@@ -81,12 +81,12 @@ struct Page {
     since: Instant,
     /// The times of the dies that it waits for when the wait began.
     times: Times,
-    /// Whether its map entry was not known when it began to wait.
+    /// True if its map entry was not known when it began to wait.
     lacks_entry: bool,
     parts: LatencyParts,
     /// The die of its command.
     die: Option<Die>,
-    /// What that was for the host: see [`served_as`].
+    /// The part of a latency that this was for the host: see [`served_as`].
     served_as: Option<usize>,
     holds: Holds,
     /// Its weight among those that hold the same.
@@ -121,7 +121,7 @@ struct Entered {
     die: Option<Die>,
     /// The weight of each of its pages.
     weight: u32,
-    /// What it waits for as a whole, if not for its pages.
+    /// The thing that it waits for as a whole, if not for its pages.
     waits_for: Option<LatencyPart>,
     /// While it waited for its place, if it did.
     held: Option<Box<Held>>,
@@ -153,7 +153,7 @@ impl RoomFrom {
     const NONE: RoomFrom = RoomFrom { at: Instant::ZERO, room: Reading::NONE, idle: 0 };
 }
 
-/// What pages wait for, and what dies do.
+/// The waits of pages, and the work of dies.
 pub(super) struct Waits {
     /// By die, what it does now.
     now: Vec<LatencyPart>,
@@ -303,7 +303,7 @@ impl Waits {
         self.wait_for_part(now, page, LatencyPart::Correction);
     }
 
-    /// What was read of a page is on its way to the host, or waits for the link.
+    /// The data of a page are on their way to the host, or wait for the link.
     pub(super) fn leaves(&mut self, now: Instant, page: TransactionId) {
         self.wait_for_part(now, page, LatencyPart::Link);
     }
@@ -436,12 +436,12 @@ impl Waits {
     }
 }
 
-/// Whether a command reads (0) or programs (1) for the host.
+/// The place of a command in counts of the host: 0 for a read, 1 for a program.
 fn served_as(what: LatencyPart) -> Option<usize> {
     [LatencyPart::HostRead, LatencyPart::HostProgram].iter().position(|&of_host| of_host == what)
 }
 
-/// What a page in a command has to do with its die. What a page of the host shares with collections counts as theirs.
+/// The share of a page in its die's command. A command that pages of the host share with collections counts as the collections'.
 fn role_in(what: LatencyPart) -> Role {
     match what {
         LatencyPart::HostRead => Role::Read,
@@ -450,8 +450,8 @@ fn role_in(what: LatencyPart) -> Role {
     }
 }
 
-/// What a page's time counts as in which its die did `part`. `own`: that of its own command; `lacks_entry`: it waited for its
-/// map entry, so for all that is done for the map, and for nothing else.
+/// The part of a latency that a page's time counts as in which its die did `part`. `own`: that of its own command; `lacks_entry`: it
+/// waited for its map entry, so for all that is done for the map, and for nothing else.
 fn counts_as(part: LatencyPart, own: Option<LatencyPart>, lacks_entry: bool) -> LatencyPart {
     match part {
         part if own == Some(part) => LatencyPart::Service,
@@ -521,7 +521,7 @@ impl Waits {
         request.link_ns = (now - request.at).ns() - request.controller_ns;
     }
 
-    /// What a read asked for that the device had without flash has passed the host's link. It waited for nothing else.
+    /// The data of a read that the device had without flash have passed the host's link. It waited for nothing else.
     pub(super) fn rest_is_done(&mut self, now: Instant, request: RequestId) {
         self.request_goes_on(now, request);
         let request = &mut self.requests[request.0 as usize];

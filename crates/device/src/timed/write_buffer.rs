@@ -15,7 +15,7 @@ use super::requests::{Active, Requests};
 use crate::buffer::{self, Buffer, BufferedPage, PageState};
 use crate::pages::Span;
 
-/// What the write buffer has to know of a request besides.
+/// The facts of a request that the write buffer has to know besides.
 #[derive(Clone, Copy, Default)]
 struct Entering {
     offset: u64,
@@ -35,7 +35,7 @@ pub(super) struct WriteBuffer {
     need: u32,
     /// It just became full: its flush begins before anything else is accepted.
     waits_for_room: bool,
-    /// Whether a page began to be programmed, or left room, since those who wait were looked at.
+    /// True if a page began to be programmed, or left room, since those who wait were looked at.
     has_changed: bool,
     /// Writes with FUA, with the buffered pages that they wait for: page, request.
     urgent: Vec<(u32, RequestId)>,
@@ -57,7 +57,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Whether those who wait, for room or for a page to be on its way, have to be looked at.
+    /// True if those who wait, for room or for a page to be on its way, have to be looked at.
     #[inline]
     pub(super) fn has_changed(&self) -> bool {
         self.has_changed
@@ -79,7 +79,7 @@ impl WriteBuffer {
         1.0 - f64::from(self.buffer.room()) / f64::from(self.buffer.capacity())
     }
 
-    /// Whether the flush of a full buffer is to begin before anything else is accepted.
+    /// True if the flush of a full buffer is to begin before anything else is accepted.
     #[inline]
     pub(super) fn is_paused(&self) -> bool {
         self.waits_for_room
@@ -90,13 +90,13 @@ impl WriteBuffer {
         std::mem::take(&mut self.waits_for_room)
     }
 
-    /// Whether requests wait for their turn.
+    /// True if requests wait for their turn.
     #[inline]
     pub(super) fn has_waiting_requests(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether room is given to other pages as soon as data are in the chip.
+    /// True if room is given to other pages as soon as data are in the chip.
     #[inline]
     pub(super) fn releases_early(&self) -> bool {
         self.buffer.releases_early()
@@ -107,13 +107,13 @@ impl WriteBuffer {
         self.buffer.prefetch(lpn);
     }
 
-    /// Whether a buffered page would leave through a queue now.
+    /// True if a buffered page would leave through a queue now.
     #[inline]
     pub(super) fn would_leave(&self, queue: Queue) -> bool {
         self.buffer.next_of(queue).is_some()
     }
 
-    /// Whether pages wait in the buffer for a queue.
+    /// True if pages wait in the buffer for a queue.
     pub(super) fn has_waiting(&self, queue: Queue) -> bool {
         self.buffer.has_waiting(queue)
     }
@@ -255,7 +255,7 @@ impl WriteBuffer {
         request: RequestId,
         span: Span,
     ) -> bool {
-        if context.device.ftl.allocation().dynamic().is_some() && has_handed_over(context, span) {
+        if context.device.allocation.dynamic().is_some() && has_handed_over(context, span) {
             return false;
         }
         requests.enter_trim(context, request, span);
@@ -314,7 +314,7 @@ fn note_buffered(context: &mut Context<'_, impl Plan>, queue: Queue, begins: boo
     }
 }
 
-/// Whether a page of the span was handed to its queue and is not being programmed yet.
+/// True if a page of the span was handed to its queue and is not being programmed yet.
 fn has_handed_over(context: &Context<'_, impl Plan>, span: Span) -> bool {
     let queues = &context.queues;
     queues.all().any(|queue| {

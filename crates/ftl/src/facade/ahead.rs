@@ -3,16 +3,17 @@
 use base::Domain;
 
 use super::{Ftl, InForce, not_given};
-use crate::group::Group;
-use crate::ops::{AheadPhase, Array, PacedCollection};
+use crate::ops::AheadPhase;
 
 /// A mapping that collects ahead of need.
 pub(crate) trait CollectsAhead {
-    /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything to collect.
-    fn begin_forward(&mut self, domain: Domain) -> bool;
+    /// Units that can be written before garbage has to be collected: free ones or, under hybrid mapping, log blocks
+    /// that are not in use.
+    fn spare_units(&self, domain: Domain) -> u32;
 
-    /// True if the collection in progress can be suspended at all: the host does not wait for it.
-    fn is_forward(&self, domain: Domain) -> bool;
+    /// Begins a collection ahead of need, or goes on with one that was suspended; see [`Ahead::begin`]. Returns whether there is anything
+    /// to collect.
+    fn begin_forward(&mut self, domain: Domain, written: u32) -> bool;
 
     /// How it goes on, if it stands at a preemption point.
     fn next_phase(&self, domain: Domain) -> Option<AheadPhase>;
@@ -38,9 +39,6 @@ pub(crate) trait CollectsAhead {
     /// # Panics
     /// Unless [`CollectsAhead::has_emptied`].
     fn erase_emptied(&mut self, domain: Domain);
-
-    /// Carries out the next operation at once. Returns whether there may be another one.
-    fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool;
 }
 
 /// Collections ahead of need, where the schedule begins any.
@@ -59,13 +57,22 @@ macro_rules! delegate {
 
 impl Ahead {
     pub(super) fn of(ftl: &Ftl) -> Option<Ahead> {
-        ftl.collects_ahead.then_some(Ahead(()))
+        ftl.most_spare.map(|_| Ahead(()))
     }
 
-    /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything
-    /// to collect.
-    pub fn begin(self, ftl: &mut Ftl, domain: Domain) -> bool {
-        !ftl.is_busy(domain) && delegate!(&mut ftl.mapping, ftl => ftl.begin_forward(domain))
+    /// Begins a collection ahead of need, or goes on with one that was suspended, where a domain has few enough spare units for the
+    /// schedule. Returns whether there is anything to collect.
+    ///
+    /// The host has just written so many pages to the domain. Where collections keep step with the host, as much is collected as is due
+    /// for these, and only near the reserve; other schedules do not ask how many they are.
+    pub fn begin(self, ftl: &mut Ftl, domain: Domain, written: u32) -> bool {
+        if ftl.work(domain).is_some() {
+            return false;
+        }
+        let most = ftl.most_spare;
+        delegate!(&mut ftl.mapping, ftl => {
+            most.is_some_and(|most| ftl.spare_units(domain) <= most) && CollectsAhead::begin_forward(ftl, domain, written)
+        })
     }
 
     /// True if a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
@@ -76,8 +83,8 @@ impl Ahead {
         delegate!(&ftl.mapping, ftl => ftl.next_phase(domain))
     }
 
-    /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether
-    /// it was.
+    /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now: one that keeps step with the
+    /// host does what is due first. Returns whether it was.
     pub fn suspend(self, ftl: &mut Ftl, domain: Domain) -> bool {
         delegate!(&mut ftl.mapping, ftl => suspended(ftl, domain))
     }
@@ -98,45 +105,6 @@ impl Ahead {
             has_emptied
         })
     }
-
-    /// Carries out a collection at once, and suspends it after so many operations, as soon as that can be done. Where
-    /// it defers erases, it leaves that of an emptied unit for later and goes on with the next one. Returns whether it was
-    /// suspended.
-    pub fn collect(self, ftl: &mut Ftl, domain: Domain, operations: u32, defers: bool, array: &mut impl Array) -> bool {
-        let is_suspended = delegate!(&mut ftl.mapping, ftl => collect(ftl, domain, operations, defers, array));
-        if let InForce::Page(page) = &mut ftl.mapping {
-            page.carry_out_woken(array);
-        }
-        is_suspended
-    }
-}
-
-/// Collections that keep step with the host, where the schedule is that one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paced(());
-
-impl Paced {
-    pub(super) fn of(ftl: &Ftl) -> Option<Paced> {
-        (ftl.is_paced && matches!(ftl.mapping, InForce::Page(_))).then_some(Paced(()))
-    }
-
-    /// Begins a collection that keeps step with the host, or goes on with the one of `last`, if free space has come down to `low`
-    /// units above the reserve; the host has just written so many pages to the domain.
-    pub fn begin(
-        self,
-        ftl: &mut Ftl,
-        domain: Domain,
-        low: u32,
-        written: u32,
-        last: Option<PacedCollection>,
-    ) -> Option<PacedCollection> {
-        ftl.with_mechanisms_mut().begin_paced(domain, low, written, last)
-    }
-
-    /// The steps that are left of a collection: one for each page, and one for the erase.
-    pub fn steps_left(self, ftl: &Ftl, domain: Domain) -> u32 {
-        ftl.with_mechanisms().steps_left(domain)
-    }
 }
 
 fn suspended(mapping: &mut impl CollectsAhead, domain: Domain) -> bool {
@@ -147,36 +115,18 @@ fn suspended(mapping: &mut impl CollectsAhead, domain: Domain) -> bool {
     may
 }
 
-fn collect(
-    mapping: &mut impl CollectsAhead,
-    domain: Domain,
-    operations: u32,
-    defers: bool,
-    array: &mut impl Array,
-) -> bool {
-    let (mut group, mut done) = (Group::EMPTY, 0);
-    loop {
-        if done >= operations && suspended(mapping, domain) {
-            return true;
-        }
-        if defers && mapping.is_forward(domain) {
-            mapping.defer_erase(domain);
-        }
-        if !mapping.carry_out_next(domain, &mut group, array) {
-            return false;
-        }
-        done += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use base::{Cause, Dimensions, Geometry, Lpn, Ppn, Unit};
 
     use super::*;
     use crate::allocation::Allocation;
+    use crate::facade::ANYWHERE;
     use crate::fast::{Fast, LogOptions};
-    use crate::ops::{DataSource, Erasure, How, Placed};
+    use crate::group::Group;
+    use crate::mechanism::All;
+    use crate::ops::{Array, DataSource, Erasure, How, Placed};
+    use crate::page::Page;
     use crate::sample::{self, FIRST};
 
     /// An executor without time that counts the work.
@@ -236,12 +186,36 @@ mod tests {
     fn hybrid_mapping_collects_ahead_without_time_and_is_suspended_between_logical_blocks() {
         let (mut fast, mut array) = (with_a_full_log_block(), Counted::default());
         assert!(fast.begin_forward(FIRST));
-        assert!(collect(&mut fast, FIRST, 1, false, &mut array), "it can be suspended behind the first logical block");
+        loop {
+            assert!(fast.collect(FIRST, 1, &mut array), "it can be suspended behind the first logical block");
+            if suspended(&mut fast, FIRST) {
+                break;
+            }
+        }
         assert_eq!(array, Counted { moved: 1, padded: 1, erased: 0 });
         assert!(!fast.is_busy(FIRST));
         assert!(fast.begin_forward(FIRST), "it goes on");
-        assert!(!collect(&mut fast, FIRST, u32::MAX, false, &mut array), "nobody suspends it");
+        assert!(!fast.collect(FIRST, u32::MAX, &mut array), "nobody suspends it");
         assert_eq!(array, Counted { moved: 4, padded: 4, erased: 1 });
         assert!(!fast.is_busy(FIRST));
+    }
+
+    #[test]
+    fn a_collection_in_step_with_the_host_begins_with_the_victim_that_the_policy_chooses() {
+        let geometry = Geometry::new(Dimensions { blocks_per_plane: 12, pages_per_block: 4, ..Dimensions::ONE_PAGE });
+        let policies = sample::policies(&[("gc_schedule", "paced", &[("low", 2.into())])], base::Cell::Slc);
+        let mut page: Page<All> = Page::new(geometry, 24, &policies, 1, false).expect("memory");
+        let (mut array, mut begun) = (Counted::default(), 0);
+        for number in 0..400 {
+            page.write(FIRST, Lpn(number * number % 24), ANYWHERE);
+            page.collect(FIRST, u32::MAX, &mut array);
+            let chosen = page.clone().kernel.choose(FIRST);
+            if page.begin_forward(FIRST, 1) {
+                assert_eq!(page.kernel.job(FIRST).map(|job| job.unit), chosen, "page {number}");
+                begun += 1;
+                page.collect(FIRST, u32::MAX, &mut array);
+            }
+        }
+        assert!(begun > 20, "{begun} collections in step");
     }
 }

@@ -10,8 +10,12 @@ pub struct DynamicAllocation(());
 
 impl DynamicAllocation {
     pub(super) fn of(ftl: &Ftl) -> Option<DynamicAllocation> {
-        let is_page = !matches!(ftl.mapping, InForce::Fast(_));
-        ftl.allocation.dynamic().filter(|_| is_page).map(|_| DynamicAllocation(()))
+        let allocation = match &ftl.mapping {
+            InForce::Plain(page) => &page.allocation,
+            InForce::Page(page) => &page.allocation,
+            InForce::Fast(_) => return None,
+        };
+        allocation.dynamic().map(|_| DynamicAllocation(()))
     }
 
     /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
@@ -22,15 +26,10 @@ impl DynamicAllocation {
         of_pages!(&mut ftl.mapping, page => page.next_die_of(queue, idle))
     }
 
-    /// The domain of a die whose turn it is, round robin over those that accept pages.
+    /// The domain of a die whose turn it is, round robin over those that accept pages: behind the one that got a page last, or had
+    /// something to do before it.
     #[inline]
     pub fn peek_domain_of(self, ftl: &Ftl, die: Die) -> Option<Domain> {
         of_pages!(&ftl.mapping, page => page.peek_domain_of(die))
-    }
-
-    /// A domain of a die gets a page: the round robin of [`DynamicAllocation::peek_domain_of`] goes on behind it.
-    #[inline]
-    pub fn rotate(self, ftl: &mut Ftl, die: Die, domain: Domain) {
-        of_pages!(&mut ftl.mapping, page => page.rotate(die, domain));
     }
 }

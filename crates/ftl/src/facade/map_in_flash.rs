@@ -31,28 +31,18 @@ impl MapInFlash {
         (page.mechanisms.parts_mut().map.expect(MAP), &mut page.kernel)
     }
 
-    /// True if the map entry of a page can be read: it is in DRAM, or there is none.
+    /// The domain that has to get the map entry of a page before it can be read; `None`: it is in DRAM, or there is none.
     #[inline]
-    pub fn is_known(self, ftl: &Ftl, lpn: Lpn) -> bool {
+    pub fn missing(self, ftl: &Ftl, lpn: Lpn) -> Option<Domain> {
         let (map, kernel) = Self::map(ftl);
-        map.is_known(kernel, lpn)
+        if map.is_known(kernel, lpn) { None } else { Some(map.owner_of(lpn)) }
     }
 
-    /// The domain that owns the map entry of a page.
+    /// Has the owner of a map entry get it for a read. Returns that domain, if the entry is not at hand.
     #[inline]
-    pub fn owner_of(self, ftl: &Ftl, lpn: Lpn) -> Domain {
-        Self::map(ftl).0.owner_of(lpn)
-    }
-
-    /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
-    #[inline]
-    pub fn prepare_read(self, ftl: &mut Ftl, lpn: Lpn) -> bool {
+    pub fn prepare_read(self, ftl: &mut Ftl, lpn: Lpn) -> Option<Domain> {
         let (map, kernel) = Self::map_mut(ftl);
-        let is_known = map.is_known(kernel, lpn);
-        if !is_known {
-            map.want(kernel, lpn, false);
-        }
-        is_known
+        if map.is_known(kernel, lpn) { None } else { Some(map.want(kernel, lpn, false)) }
     }
 
     /// Has the owner of a map entry get it for a write, if that takes no operation. Returns whether it is at hand; if not,
@@ -60,12 +50,6 @@ impl MapInFlash {
     #[inline]
     pub fn prepare_write(self, ftl: &mut Ftl, lpn: Lpn) -> bool {
         ftl.with_mechanisms_mut().prepare_entry(lpn)
-    }
-
-    /// The host reads a page by its entry.
-    #[inline]
-    pub fn used(self, ftl: &mut Ftl, lpn: Lpn) {
-        Self::map_mut(ftl).0.used(lpn);
     }
 
     /// The page of [`Op::Read`](crate::Op::Read) was read. Returns the page whose entry came.

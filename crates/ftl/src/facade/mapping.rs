@@ -4,9 +4,8 @@ use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::group::Group;
-use crate::kernel::Why;
 use crate::ops::{Array, Erasure, Placed, Step};
-use crate::plain::PlainPages;
+use crate::work::DomainWork;
 use crate::{Figures, Policies};
 
 /// Any place suits: see [`Ftl::place`].
@@ -16,7 +15,7 @@ pub const ANYWHERE: Option<fn(Ppn) -> bool> = None;
 macro_rules! delegate {
     ($mapping:expr, $ftl:ident => $call:expr) => {
         match $mapping {
-            InForce::Plain(PlainPages($ftl)) => $call,
+            InForce::Plain($ftl) => $call,
             InForce::Page($ftl) => $call,
             InForce::Fast($ftl) => $call,
         }
@@ -83,9 +82,6 @@ macro_rules! calls {
 calls! {
     /// Any mapping.
     trait Mapping {
-        /// Logical pages of the host.
-        fn user_pages(&self) -> u32;
-
         /// Where a logical page is, if it was ever written (and not trimmed since).
         fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
 
@@ -99,41 +95,30 @@ calls! {
         /// [`Ftl::prefetch`].
         fn prefetch_old(&self, lpn: Lpn);
 
-        /// True if a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
-        fn is_busy(&self, domain: Domain) -> bool;
-
-        /// Why a domain is collected, if it is.
-        fn why(&self, domain: Domain) -> Option<Why>;
-
-        /// Units that can be written before garbage has to be collected: free ones or, under hybrid mapping, log blocks
-        /// that are not in use.
-        fn spare_units(&self, domain: Domain) -> u32;
+        /// The work of a domain that comes before host pages. `None`: it is not busy.
+        fn work(&self, domain: Domain) -> Option<DomainWork>;
 
         /// The domain that takes a page when no time passes.
         fn domain_without_time(&mut self, lpn: Lpn) -> Domain;
 
         /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
-        /// not, it has something to do first ([`Ftl::advance`]).
+        /// not, it has something to do first ([`Ftl::next_step`]).
         fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool;
 
         /// Places a page that the host writes, if the place that it would get suits, and makes its old version invalid. `suits` is
-        /// asked once, and a unit is open for the page then, whether it suits or not.
+        /// asked once, and a unit is open for the page then, whether it suits or not; [`ANYWHERE`] takes any place.
         ///
-        /// A collection may begin ([`Ftl::is_busy`]): it has to end before the domain takes another host page.
+        /// A collection may begin ([`Ftl::work`]): it has to end before the domain takes another host page.
         ///
         /// # Panics
         /// If the domain is busy, or there is no such page.
-        fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed>;
+        fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed>;
 
         /// Forgets a logical page. Returns whether it was mapped.
         fn trim(&mut self, lpn: Lpn) -> bool;
 
-        /// Begins and ends what is due in a domain, so that [`Ftl::op`] has an answer.
-        fn advance(&mut self, domain: Domain);
-
-        /// The next operation of a domain, with its pages, which are put into `group`. [`Ftl::advance`] comes first: it begins
-        /// and ends what is due.
-        fn op(&self, domain: Domain, group: &mut Group) -> Option<Step>;
+        /// Begins and ends what is due in a domain, until there is an operation to carry out. Its pages are put into `group`.
+        fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step>;
 
         /// Places the next page that the step in hand programs, if the place that it would get suits: the copy of the one page that is
         /// given or, for [`Op::Combine`](crate::Op::Combine) and [`Op::Reprogram`](crate::Op::Reprogram), what is made of all that
@@ -152,8 +137,8 @@ calls! {
         /// If it was not to be erased.
         fn erased(&mut self, domain: Domain, unit: Unit) -> Erasure;
 
-        /// Carries out whatever a domain has to do, at once.
-        fn collect(&mut self, domain: Domain, array: &mut impl Array);
+        /// Carries out what a domain has to do, at once: so many operations at most. Returns whether there may be more.
+        fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool;
 
         /// Makes every policy anew and forgets figures: preconditioning ends with this, whether it was run or loaded from a
         /// file. So a run that starts from a saved state equals one that aged the device itself, and a state can be used under
@@ -164,34 +149,24 @@ calls! {
         fn figures(&self) -> Figures;
 
         /// Checks the whole state: that map and reverse map mirror each other, that valid counts and free counts add up, that
-        /// every unit is where its state says, and that every logical page lies where `is_programmed` holds.
+        /// every unit is where its state says, and that the array has it as the map does.
         ///
         /// # Errors
         /// A sentence that names the first disagreement.
-        fn check(&self, is_programmed: &dyn Fn(Ppn) -> bool) -> Result<(), String>;
+        fn check(&self, array: &dyn ArrayView) -> Result<(), String>;
 
         /// Says in words a domain's free blocks, its job and its next operation.
         fn in_words(&self, domain: Domain) -> String;
     }
 }
 
-impl Ftl {
-    /// Places a page that the host writes, as [`Ftl::write_if`] does where any place suits.
-    ///
-    /// # Panics
-    /// If the domain is busy, or there is no such page.
-    #[inline(always)] // Of plain page mapping little is left where pages store nothing.
-    pub fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
-        match &mut self.mapping {
-            InForce::Plain(PlainPages(page)) => page.write(domain, lpn),
-            _ => self.write_with_care(domain, lpn),
-        }
-    }
+/// The array, as a check of the whole state sees it.
+pub trait ArrayView {
+    /// True if a page is programmed, or waits for that.
+    fn is_programmed(&self, at: Ppn) -> bool;
 
-    #[inline(never)]
-    fn write_with_care(&mut self, domain: Domain, lpn: Lpn) -> Placed {
-        delegate!(&mut self.mapping, ftl => ftl.write(domain, lpn))
-    }
+    /// True if the block of a page is one of which only LSB pages are used; `None`: nothing is programmed in it.
+    fn is_lsb_only(&self, at: Ppn) -> Option<bool>;
 }
 
 /// Looks for a logical page that lies where nothing is programmed.
@@ -201,10 +176,10 @@ impl Ftl {
 pub(crate) fn check_programmed(
     mapping: &impl Mapping,
     logical_pages: u32,
-    is_programmed: &dyn Fn(Ppn) -> bool,
+    array: &dyn ArrayView,
 ) -> Result<(), String> {
     let astray = (0..logical_pages).map(Lpn).find_map(|lpn| {
-        let at = mapping.lookup(lpn).filter(|&at| !is_programmed(at))?;
+        let at = mapping.lookup(lpn).filter(|&at| !array.is_programmed(at))?;
         Some(format!("LPN {} maps to PPN {}, which is not programmed", lpn.0, at.0))
     });
     astray.map_or(Ok(()), Err)

@@ -1,11 +1,11 @@
 //! The façade: the doors between executors and the FTL. [`mapping`] has the calls that every mapping answers; what some have and
-//! others have not is a part ([`Capabilities`]), asked for once when a run begins.
+//! others have not is a part ([`Capabilities`]), which comes with the FTL.
 
 /// Calls page mapping, with mechanisms or without; hybrid mapping gave no part that asks so.
 macro_rules! of_pages {
     ($mapping:expr, $page:ident => $call:expr) => {
         match $mapping {
-            crate::facade::InForce::Plain(crate::plain::PlainPages($page)) => $call,
+            crate::facade::InForce::Plain($page) => $call,
             crate::facade::InForce::Page($page) => $call,
             crate::facade::InForce::Fast(_) => crate::facade::not_given(),
         }
@@ -20,12 +20,12 @@ mod page;
 mod pages;
 mod told;
 
-pub use ahead::{Ahead, Paced};
+pub use ahead::Ahead;
 pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
-pub use mapping::ANYWHERE;
+pub use mapping::{ANYWHERE, ArrayView};
 pub use pages::PageMapping;
-pub use told::{BufferFill, CountedReads, Elsewhere, Time};
+pub use told::{CountedReads, Elsewhere, HostReads, Time};
 
 pub(crate) use ahead::CollectsAhead;
 pub(crate) use mapping::{Mapping, check_programmed};
@@ -37,6 +37,7 @@ use crate::fast::{self, Fast};
 use crate::mechanism::forwarding::Schedule;
 use crate::mechanism::{All, Plain, SpacePlan, dftl, disturb, paired};
 use crate::ops::Array;
+use crate::paced::HostPace;
 use crate::page::Page;
 use crate::plain::PlainPages;
 use crate::recovery::Recovery;
@@ -58,21 +59,18 @@ pub static SEAM: Seam = Seam {
 /// there is none.
 #[derive(Clone)]
 pub struct Ftl {
-    /// UnitShape and allocation are asked for several times per event: without a branch.
+    /// It is asked for several times per event: without a branch.
     geometry: Geometry,
-    allocation: Allocation,
     mapping: InForce,
-    /// True if the schedule begins collections ahead of need.
-    collects_ahead: bool,
-    /// True if these keep step with the host.
-    is_paced: bool,
+    /// With more spare units in a domain no collection ahead of need begins there; `None`: the schedule begins none anywhere.
+    most_spare: Option<u32>,
 }
 
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // There is one of it.
 enum InForce {
     /// Page mapping without any mechanism.
-    Plain(PlainPages),
+    Plain(Page<Plain>),
     /// Page mapping with mechanisms.
     Page(Page<All>),
     /// Hybrid mapping.
@@ -119,15 +117,17 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
     bytes.blocks += if SpacePlan::is_plain(policies, geometry) {
         Page::<Plain>::bytes(geometry, &allocation)
     } else {
-        Page::<All>::bytes(geometry, &allocation)
+        Page::<All>::bytes(geometry, &allocation) + HostPace::bytes(SpacePlan::paced(policies), geometry)
     };
     bytes
 }
 
-/// The parts that a mapping has: what some mappings can do, and others cannot. Executors ask once for them, when a run begins, and call a
-/// part with the FTL that gave it.
+/// The parts that a mapping has: what some mappings can do, and others cannot. Executors get them along with the FTL, and call a part
+/// with the one that it came with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
+    /// Logical pages of the host.
+    pub user_pages: u32,
     /// Page mapping, with mechanisms or without.
     pub pages: Option<PageMapping>,
     /// Dynamic allocation.
@@ -136,20 +136,18 @@ pub struct Capabilities {
     pub map: Option<MapInFlash>,
     /// Collections ahead of need.
     pub ahead: Option<Ahead>,
-    /// Collections that keep step with the host.
-    pub paced: Option<Paced>,
     /// Reads that are counted: a mechanism hears of every page that is read, and has a say in it.
     pub reads: Option<CountedReads>,
+    /// Reads of the host, which a mechanism hears of.
+    pub host_reads: Option<HostReads>,
     /// The time, which a mechanism wants to know.
     pub time: Option<Time>,
-    /// The fill of the write buffer, which a mechanism wants to know.
-    pub fill: Option<BufferFill>,
     /// Work of domains for each other.
     pub elsewhere: Option<Elsewhere>,
     /// True if domains collect and do nothing besides: none is busy but with a collection.
     pub only_collects: bool,
-    /// True if page mapping has no mechanism: what a domain does next follows from its victim alone.
-    pub is_plain: bool,
+    /// Page mapping without mechanisms.
+    pub plain: Option<PlainPages>,
 }
 
 #[cold]
@@ -159,8 +157,8 @@ fn not_given() -> ! {
 
 // Set-up, and the parts.
 impl Ftl {
-    /// An FTL over a pristine array. `seed` is the run's; with `keeps_spares` pages have spare areas, from which a restart
-    /// finds everything again.
+    /// An FTL over a pristine array, and the parts that its mapping has. `seed` is the run's; with `keeps_spares` pages have spare
+    /// areas, from which a restart finds everything again.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
@@ -173,13 +171,13 @@ impl Ftl {
         policies: &Policies<'_>,
         seed: u64,
         keeps_spares: bool,
-    ) -> Result<Ftl, OutOfMemory> {
+    ) -> Result<(Ftl, Capabilities), OutOfMemory> {
         let mapping = if policies.is_hybrid() {
             let options = fast::LogOptions::new(policies.mapping, policies.free_blocks(), &geometry, user_pages);
             let own = Allocation::build(policies.allocation, &geometry);
             InForce::Fast(Fast::new(geometry, user_pages, options, own, policies.block_allocation)?)
         } else if SpacePlan::is_plain(policies, &geometry) {
-            InForce::Plain(PlainPages(Page::new(geometry, user_pages, policies, seed, keeps_spares)?))
+            InForce::Plain(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
         } else {
             InForce::Page(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
         };
@@ -200,25 +198,27 @@ impl Ftl {
         seed: u64,
         scan: &[Scanned],
         array: &mut impl Array,
-    ) -> Result<Option<(Ftl, Recovery)>, OutOfMemory> {
+    ) -> Result<Option<(Ftl, Capabilities, Recovery)>, OutOfMemory> {
         if policies.is_hybrid() {
             return Ok(None);
         }
         let (mapping, recovery) = if SpacePlan::is_plain(policies, &geometry) {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
-            (InForce::Plain(PlainPages(page)), recovery)
+            (InForce::Plain(page), recovery)
         } else {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
             (InForce::Page(page), recovery)
         };
-        Ok(Some((Ftl::over(geometry, policies, mapping), recovery)))
+        let (ftl, has) = Ftl::over(geometry, policies, mapping);
+        Ok(Some((ftl, has, recovery)))
     }
 
-    fn over(geometry: Geometry, policies: &Policies<'_>, mapping: InForce) -> Ftl {
+    fn over(geometry: Geometry, policies: &Policies<'_>, mapping: InForce) -> (Ftl, Capabilities) {
         let schedule = Schedule::new(policies.gc_schedule);
-        let allocation = Allocation::build(policies.allocation, &geometry);
-        let (collects_ahead, is_paced) = (!schedule.is_threshold(), schedule.paced().is_some());
-        Ftl { geometry, allocation, mapping, collects_ahead, is_paced }
+        let most_spare = (!schedule.is_threshold()).then_some(schedule.spare_units);
+        let ftl = Ftl { geometry, mapping, most_spare };
+        let has = ftl.capabilities();
+        (ftl, has)
     }
 
     /// The device's shape.
@@ -227,34 +227,36 @@ impl Ftl {
         &self.geometry
     }
 
-    /// Plane allocation.
-    #[inline]
-    pub fn allocation(&self) -> &Allocation {
-        &self.allocation
-    }
-
-    /// The parts that the mapping in force has.
-    pub fn capabilities(&self) -> Capabilities {
-        let is_plain = matches!(self.mapping, InForce::Plain(_));
+    fn capabilities(&self) -> Capabilities {
+        let plain = matches!(self.mapping, InForce::Plain(_)).then_some(PlainPages(()));
         Capabilities {
+            user_pages: match &self.mapping {
+                InForce::Plain(page) => page.kernel.user_pages(),
+                InForce::Page(page) => page.kernel.user_pages(),
+                InForce::Fast(fast) => fast.user_pages(),
+            },
             pages: PageMapping::of(self),
             dynamic: DynamicAllocation::of(self),
             map: MapInFlash::of(self),
             ahead: Ahead::of(self),
-            paced: Paced::of(self),
             reads: CountedReads::of(self),
+            host_reads: HostReads::of(self),
             time: Time::of(self),
-            fill: BufferFill::of(self),
             elsewhere: Elsewhere::of(self),
-            only_collects: is_plain || self.page().is_some_and(|page| !page.on_demand),
-            is_plain,
+            only_collects: plain.is_some() || self.page().is_some_and(|page| !page.on_demand),
+            plain,
         }
     }
 
-    /// Page mapping without mechanisms, if that is in force.
+    /// Page mapping without mechanisms, for the part that it gave.
     #[inline(always)]
-    pub(crate) fn plain_pages(&mut self) -> Option<&mut PlainPages> {
-        if let InForce::Plain(pages) = &mut self.mapping { Some(pages) } else { None }
+    pub(crate) fn plain_pages(&self) -> &Page<Plain> {
+        if let InForce::Plain(page) = &self.mapping { page } else { not_given() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn plain_pages_mut(&mut self) -> &mut Page<Plain> {
+        if let InForce::Plain(page) = &mut self.mapping { page } else { not_given() }
     }
 
     /// Page mapping with mechanisms, if that is in force.

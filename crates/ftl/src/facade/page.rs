@@ -2,20 +2,15 @@
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use super::mapping::{Mapping, check_programmed};
+use super::mapping::{ArrayView, Mapping, check_programmed};
 use crate::group::Group;
-use crate::kernel::Why;
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, Erasure, Op, Placed, Step};
 use crate::page::Page;
+use crate::work::DomainWork;
 use crate::{Figures, Policies};
 
 impl<M: Mechanisms> Mapping for Page<M> {
-    #[inline]
-    fn user_pages(&self) -> u32 {
-        self.kernel.user_pages()
-    }
-
     #[inline]
     fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         self.kernel.lookup(lpn)
@@ -43,18 +38,11 @@ impl<M: Mechanisms> Mapping for Page<M> {
     }
 
     #[inline(always)]
-    fn is_busy(&self, domain: Domain) -> bool {
-        Page::is_busy(self, domain)
-    }
-
-    #[inline]
-    fn why(&self, domain: Domain) -> Option<Why> {
-        self.kernel.job(domain).map(|job| job.why)
-    }
-
-    #[inline]
-    fn spare_units(&self, domain: Domain) -> u32 {
-        self.kernel.free(domain)
+    fn work(&self, domain: Domain) -> Option<DomainWork> {
+        match self.kernel.job(domain) {
+            Some(job) => Some(DomainWork::Collection(job.why)),
+            None => self.is_busy(domain).then_some(DomainWork::Other),
+        }
     }
 
     #[inline(always)]
@@ -67,9 +55,9 @@ impl<M: Mechanisms> Mapping for Page<M> {
         Page::prepare(self, domain, lpn)
     }
 
-    #[inline]
-    fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        Page::write_if(self, domain, lpn, suits)
+    #[inline(always)] // Of plain page mapping little is left where pages store nothing.
+    fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
+        if M::IS_PLAIN { Page::write(self, domain, lpn, suits) } else { self.write_with_care(domain, lpn, suits) }
     }
 
     fn trim(&mut self, lpn: Lpn) -> bool {
@@ -82,13 +70,8 @@ impl<M: Mechanisms> Mapping for Page<M> {
     }
 
     #[inline(always)]
-    fn advance(&mut self, domain: Domain) {
-        Page::advance(self, domain);
-    }
-
-    #[inline(always)]
-    fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
-        Page::op(self, domain, group)
+    fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        Page::next_step(self, domain, group)
     }
 
     #[inline(always)]
@@ -122,8 +105,8 @@ impl<M: Mechanisms> Mapping for Page<M> {
         erasure
     }
 
-    fn collect(&mut self, domain: Domain, array: &mut impl Array) {
-        Page::collect(self, domain, array);
+    fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
+        Page::collect(self, domain, most, array)
     }
 
     fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
@@ -136,14 +119,35 @@ impl<M: Mechanisms> Mapping for Page<M> {
         figures
     }
 
-    fn check(&self, is_programmed: &dyn Fn(Ppn) -> bool) -> Result<(), String> {
+    fn check(&self, array: &dyn ArrayView) -> Result<(), String> {
         self.kernel.check()?;
         self.kernel.geometry().all_domains().try_for_each(|domain| self.check_keepers(domain))?;
         self.mechanisms.check(&self.kernel)?;
-        check_programmed(self, self.kernel.logical_pages(), is_programmed)
+        self.check_densities(array)?;
+        check_programmed(self, self.kernel.logical_pages(), array)
     }
 
     fn in_words(&self, domain: Domain) -> String {
         Page::in_words(self, domain)
+    }
+}
+
+impl<M: Mechanisms> Page<M> {
+    #[inline(never)]
+    fn write_with_care(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
+        Page::write(self, domain, lpn, suits)
+    }
+
+    /// Units of which only LSB pages are used are just those that the array has as such.
+    fn check_densities(&self, array: &dyn ArrayView) -> Result<(), String> {
+        let geometry = self.kernel.geometry();
+        let astray = geometry.all_units().find(|&unit| {
+            let is_lsb_only = self.kernel.is_lsb_only(unit);
+            let mut lanes = (0..geometry.unit_width).map(|lane| geometry.ppn(unit, geometry.slot_at(0, lane)));
+            lanes.any(|at| array.is_lsb_only(at).is_some_and(|found| found != is_lsb_only))
+        });
+        astray.map_or(Ok(()), |unit| {
+            Err(format!("unit {unit} uses its LSB pages only, or the array has it so, but not both"))
+        })
     }
 }

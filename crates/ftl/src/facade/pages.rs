@@ -68,9 +68,4 @@ impl PageMapping {
     pub fn writes(self, ftl: &Ftl) -> u64 {
         of_pages!(&ftl.mapping, page => page.kernel.writes())
     }
-
-    /// True if a unit uses its LSB pages only.
-    pub fn is_lsb_only(self, ftl: &Ftl, unit: Unit) -> bool {
-        of_pages!(&ftl.mapping, page => page.kernel.is_lsb_only(unit))
-    }
 }

@@ -1,7 +1,7 @@
 //! Parts that mechanisms have where they want to hear of the rest of the device: pages that are read, the time, the fill of the
 //! write buffer. And what a mechanism has a domain do for another.
 
-use base::{Domain, Instant, Ppn};
+use base::{Domain, Instant, Lpn, Ppn};
 
 use super::Ftl;
 use crate::kernel::Kernel;
@@ -37,45 +37,57 @@ impl CountedReads {
     pub fn read(self, ftl: &mut Ftl, at: Ppn) {
         ftl.with_mechanisms_mut().page_read(at);
     }
+}
 
-    /// The host reads a page, wherever that is.
+/// Reads of the host, which a map in flash or a count of reads hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostReads(());
+
+impl HostReads {
+    pub(super) fn of(ftl: &Ftl) -> Option<HostReads> {
+        let parts = ftl.page()?.mechanisms.parts();
+        (parts.map.is_some() || parts.reads.is_some()).then_some(HostReads(()))
+    }
+
+    /// The host reads a page, by its map entry and wherever it is.
     #[inline]
-    pub fn host_reads(self, ftl: &mut Ftl) {
-        ftl.with_mechanisms_mut().mechanisms.parts_mut().reads.expect(COUNTS).host_read();
+    pub fn read(self, ftl: &mut Ftl, lpn: Lpn) {
+        let parts = ftl.with_mechanisms_mut().mechanisms.parts_mut();
+        if let Some(map) = parts.map {
+            map.used(lpn);
+        }
+        if let Some(reads) = parts.reads {
+            reads.host_read();
+        }
     }
 }
 
-/// The time, which a mechanism wants to know.
+/// The time, which a mechanism wants to know, and perhaps the fill of the write buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Time(());
+pub struct Time {
+    /// True if the fill of the write buffer is asked for as well.
+    pub asks_fill: bool,
+}
 
 impl Time {
     pub(super) fn of(ftl: &Ftl) -> Option<Time> {
-        ftl.page().filter(|page| page.hears_of_time).map(|_| Time(()))
+        let page = ftl.page()?;
+        let asks_fill = page.mechanisms.parts().load.is_some_and(|load| load.selects());
+        (page.hears_of_time || asks_fill).then_some(Time { asks_fill })
     }
 
-    /// Tells the time. Returns a sample of the workload's locality, when one is taken.
+    /// Tells the time and, if that has changed and is asked for, how much of the write buffer is full, of 1. Returns a sample of the
+    /// workload's locality, when one is taken.
     #[inline]
-    pub fn tell(self, ftl: &mut Ftl, now: Instant) -> Option<f64> {
+    pub fn tell(self, ftl: &mut Ftl, now: Instant, fill: Option<f64>) -> Option<f64> {
         let page = ftl.with_mechanisms_mut();
-        page.mechanisms.tell(&mut page.kernel, now)
-    }
-}
-
-/// The fill of the write buffer, which a mechanism wants to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferFill(());
-
-impl BufferFill {
-    pub(super) fn of(ftl: &Ftl) -> Option<BufferFill> {
-        ftl.page()?.mechanisms.parts().load.filter(|load| load.selects()).map(|_| BufferFill(()))
-    }
-
-    /// From now on so much of the write buffer is full, of 1.
-    #[inline]
-    pub fn tell(self, ftl: &mut Ftl, now: Instant, fill: f64) {
-        let page = ftl.with_mechanisms_mut();
-        page.mechanisms.parts_mut().load.expect("a load that is looked at").tell_fill(&mut page.kernel, now, fill);
+        let sample = page.mechanisms.tell(&mut page.kernel, now);
+        if let Some(fill) = fill
+            && let Some(load) = page.mechanisms.parts_mut().load
+        {
+            load.tell_fill(&mut page.kernel, now, fill);
+        }
+        sample
     }
 }
 

@@ -3,18 +3,13 @@
 use base::{Domain, Lpn, Ppn, Unit};
 
 use super::Fast;
-use crate::facade::{CollectsAhead, Mapping, check_programmed};
+use crate::facade::{ArrayView, CollectsAhead, Mapping, check_programmed};
 use crate::group::Group;
-use crate::kernel::Why;
 use crate::ops::{AheadPhase, Array, Erasure, Placed, Step};
+use crate::work::DomainWork;
 use crate::{Figures, Policies};
 
 impl Mapping for Fast {
-    #[inline]
-    fn user_pages(&self) -> u32 {
-        Fast::user_pages(self)
-    }
-
     #[inline]
     fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         Fast::lookup(self, lpn)
@@ -36,18 +31,9 @@ impl Mapping for Fast {
     }
 
     #[inline]
-    fn is_busy(&self, domain: Domain) -> bool {
-        Fast::is_busy(self, domain)
-    }
-
-    #[inline]
-    fn why(&self, domain: Domain) -> Option<Why> {
-        Fast::why(self, domain)
-    }
-
-    #[inline]
-    fn spare_units(&self, domain: Domain) -> u32 {
-        self.spare_log_blocks(domain)
+    fn work(&self, domain: Domain) -> Option<DomainWork> {
+        let work = || self.why(domain).map_or(DomainWork::Other, DomainWork::Collection);
+        self.is_busy(domain).then(work)
     }
 
     #[inline]
@@ -62,8 +48,11 @@ impl Mapping for Fast {
     }
 
     #[inline]
-    fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        Fast::write_if(self, domain, lpn, suits)
+    fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
+        match suits {
+            Some(suits) => self.write_if(domain, lpn, suits),
+            None => Some(Fast::write(self, domain, lpn)),
+        }
     }
 
     fn trim(&mut self, lpn: Lpn) -> bool {
@@ -71,13 +60,9 @@ impl Mapping for Fast {
     }
 
     #[inline]
-    fn advance(&mut self, domain: Domain) {
-        Fast::advance(self, domain);
-    }
-
-    #[inline]
-    fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
-        Fast::op(self, domain, group)
+    fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        self.advance(domain);
+        self.op(domain, group)
     }
 
     #[inline]
@@ -96,8 +81,8 @@ impl Mapping for Fast {
         Fast::erased(self, domain, unit)
     }
 
-    fn collect(&mut self, domain: Domain, array: &mut impl Array) {
-        Fast::collect(self, domain, array);
+    fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
+        Fast::collect(self, domain, most, array)
     }
 
     fn renew_policies(&mut self, policies: &Policies<'_>, _: u64) {
@@ -108,9 +93,9 @@ impl Mapping for Fast {
         Fast::figures(self)
     }
 
-    fn check(&self, is_programmed: &dyn Fn(Ppn) -> bool) -> Result<(), String> {
+    fn check(&self, array: &dyn ArrayView) -> Result<(), String> {
         Fast::check(self)?;
-        check_programmed(self, Fast::user_pages(self), is_programmed)
+        check_programmed(self, self.user_pages(), array)
     }
 
     fn in_words(&self, domain: Domain) -> String {
@@ -119,12 +104,13 @@ impl Mapping for Fast {
 }
 
 impl CollectsAhead for Fast {
-    fn begin_forward(&mut self, domain: Domain) -> bool {
-        Fast::begin_forward(self, domain)
+    fn spare_units(&self, domain: Domain) -> u32 {
+        self.spare_log_blocks(domain)
     }
 
-    fn is_forward(&self, domain: Domain) -> bool {
-        Fast::is_forward(self, domain)
+    /// No schedule keeps step with the host here.
+    fn begin_forward(&mut self, domain: Domain, _: u32) -> bool {
+        Fast::begin_forward(self, domain)
     }
 
     fn next_phase(&self, domain: Domain) -> Option<AheadPhase> {
@@ -150,9 +136,5 @@ impl CollectsAhead for Fast {
 
     fn erase_emptied(&mut self, domain: Domain) {
         Fast::erase_emptied(self, domain);
-    }
-
-    fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
-        Fast::carry_out_next(self, domain, group, array)
     }
 }

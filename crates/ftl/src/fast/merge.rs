@@ -352,14 +352,14 @@ impl Fast {
         Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered }
     }
 
-    /// Carries out whatever merges a domain needs, at once.
-    pub fn collect(&mut self, domain: Domain, array: &mut impl Array) {
+    /// Carries out the merges that a domain needs, at once: so many operations at most. Returns whether there may be more.
+    pub fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
         let mut group = Group::EMPTY;
-        while self.carry_out_next(domain, &mut group, array) {}
+        (0..most).all(|_| self.carry_out_next(domain, &mut group, array))
     }
 
     /// Carries out the next operation of a domain's merges at once. Returns whether there was one.
-    pub(super) fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
+    fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
         self.advance(domain);
         let Some(Step { op, cause }) = self.op(domain, group) else { return false };
         match op {

@@ -35,17 +35,12 @@ impl Why {
     }
 
     /// True if the host waits for it.
-    pub fn is_foreground(self) -> bool {
+    pub(crate) fn is_foreground(self) -> bool {
         !matches!(self, Why::Along | Why::Forward)
     }
 
-    /// True if it is counted as foreground GC: for room, here or next door.
-    pub fn is_foreground_gc(self) -> bool {
-        self.is_for_room() || self == Why::Along
-    }
-
     /// True if it was begun because room ran out.
-    pub fn is_for_room(self) -> bool {
+    pub(crate) fn is_for_room(self) -> bool {
         matches!(self, Why::Room | Why::Pairing | Why::Merge)
     }
 }

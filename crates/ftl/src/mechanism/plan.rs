@@ -2,6 +2,7 @@
 
 use base::Geometry;
 
+use super::forwarding::Schedule;
 use super::{All, Planned as _, dftl, disturb, wear};
 use crate::kernel::{Budget, Kernel, Needs, Streams, Wordlines};
 use crate::{Bytes, Policies};
@@ -62,6 +63,11 @@ impl SpacePlan {
         policies.mapping.name == "page"
             && policies.gc_schedule.name == "threshold"
             && All::needs(policies, geometry).is_none()
+    }
+
+    /// Where collections keep step with the host: so many units above the reserve they begin.
+    pub(crate) fn paced(policies: &Policies<'_>) -> Option<u32> {
+        Schedule::new(policies.gc_schedule).paced()
     }
 
     /// True if room is made before each host page, instead of after an active block was filled.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Cell, Domain, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
 use engine::Chance;
-use ftl::{ANYWHERE, AheadPhase, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
+use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
 
 /// An FTL and, beside it, what an array and a host know.
 pub struct Bench {
@@ -39,10 +39,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(ftl: Ftl) -> Bench {
+    pub fn new((ftl, has): (Ftl, Capabilities)) -> Bench {
         let blocks = ftl.geometry().blocks() as usize;
         Bench {
-            has: ftl.capabilities(),
+            has,
             ftl,
             layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4),
             next_page: vec![0; blocks],
@@ -89,10 +89,10 @@ impl Bench {
             assert!(rounds < 10_000, "a domain takes a host page in the end");
         }
         let mut announced = None;
-        let refused = self.ftl.write_if(domain, Lpn(lpn), |at| announced.replace(at).is_some());
+        let refused = self.ftl.write(domain, Lpn(lpn), Some(|at| announced.replace(at).is_some()));
         assert_eq!(refused, None, "nothing is placed where it does not suit");
         self.versions += 1;
-        let placed = self.ftl.write(domain, Lpn(lpn));
+        let placed = self.ftl.write(domain, Lpn(lpn), ANYWHERE).expect("any place suits");
         assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
         assert_eq!(placed.holds, PagePayload::Data(Lpn(lpn)));
         assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(placed.at)), domain);
@@ -109,15 +109,13 @@ impl Bench {
 
     pub fn read(&mut self, lpn: u32) {
         let mut rounds = 0;
-        while let Some(map) = self.has.map
-            && !map.prepare_read(&mut self.ftl, Lpn(lpn))
-        {
-            self.collect(map.owner_of(&self.ftl, Lpn(lpn)));
+        while let Some(owner) = self.has.map.and_then(|map| map.prepare_read(&mut self.ftl, Lpn(lpn))) {
+            self.collect(owner);
             rounds += 1;
             assert!(rounds < 10_000, "a domain gets an entry in the end");
         }
-        if let Some(map) = self.has.map {
-            map.used(&mut self.ftl, Lpn(lpn));
+        if let Some(reads) = self.has.host_reads {
+            reads.read(&mut self.ftl, Lpn(lpn));
         }
         if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
             self.note_read(ppn);
@@ -129,7 +127,7 @@ impl Bench {
     /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
     pub fn copy(&mut self, domain: Domain, step: Step, from: Ppn, trimmed: bool) {
         let content = self.stored[&from.0];
-        if trimmed && content.0 < self.ftl.user_pages() {
+        if trimmed && content.0 < self.has.user_pages {
             self.trim(content.0);
             assert_eq!(self.ftl.place(domain, step, &[from], ANYWHERE), None, "there is nothing left to move");
             return;
@@ -175,27 +173,18 @@ impl Bench {
     pub fn collect_one(&mut self, domain: Domain) {
         let mut steps = 0;
         let mut group = Group::EMPTY;
-        while let Some(step) = self.next_step(domain, &mut group) {
+        while let Some(step) = self.ftl.next_step(domain, &mut group) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
             if steps % 13 == 0
                 && let Some(map) = self.has.map
             {
                 // A read comes in between; its turn is after what the domain does.
-                let lpn = Lpn(steps % self.ftl.user_pages());
-                let _known = map.prepare_read(&mut self.ftl, lpn);
+                let lpn = Lpn(steps % self.has.user_pages);
+                let _owner = map.prepare_read(&mut self.ftl, lpn);
             }
             self.carry_out(domain, step, &group, steps % 97 == 0);
         }
-    }
-
-    /// What a domain does next; asking twice gives the same.
-    pub fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
-        self.ftl.advance(domain);
-        let step = self.ftl.op(domain, group);
-        let mut again = Group::EMPTY;
-        assert_eq!((self.ftl.op(domain, &mut again), again), (step, *group), "asking changes nothing");
-        step
     }
 
     pub fn carry_out(&mut self, domain: Domain, step: Step, group: &Group, trimmed: bool) {
@@ -215,7 +204,7 @@ impl Bench {
             Op::Reprogram => panic!("reads disturb nothing here"),
             Op::Read => {
                 let [page] = group.pages() else { panic!("one translation page is fetched") };
-                assert!(self.stored[&page.0].0 >= self.ftl.user_pages(), "a translation page is fetched");
+                assert!(self.stored[&page.0].0 >= self.has.user_pages, "a translation page is fetched");
                 self.has.map.expect("a map in flash").fetched(&mut self.ftl, domain);
             }
             Op::Erase(unit) => {
@@ -245,7 +234,7 @@ impl Bench {
                 assert!(self.lsb_only.contains(&self.ftl.geometry().unit_of(placed.at)));
             }
             PagePayload::Map(lpn) => {
-                assert!(lpn.0 >= self.ftl.user_pages());
+                assert!(lpn.0 >= self.has.user_pages);
                 if let [old] = group.pages() {
                     assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
                 }
@@ -258,7 +247,7 @@ impl Bench {
     }
 
     pub fn is_forward(&self, domain: Domain) -> bool {
-        self.ftl.why(domain).is_some_and(|why| !why.is_foreground())
+        self.ftl.work(domain).is_some_and(|work| !work.is_foreground())
     }
 
     /// Some steps of a collection ahead of need, which then is suspended where it may be. In between it passes empty
@@ -266,7 +255,7 @@ impl Bench {
     pub fn go_ahead(&mut self, random: &mut Chance) {
         let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
         let ahead = self.has.ahead.expect("a schedule that collects ahead of need");
-        self.begun += u32::from(ahead.begin(&mut self.ftl, domain));
+        self.begun += u32::from(ahead.begin(&mut self.ftl, domain, 0));
         let mut group = Group::EMPTY;
         for _ in 0..random.below(12) {
             if !self.is_forward(domain) {
@@ -283,15 +272,15 @@ impl Bench {
                 _ => {}
             }
             self.check();
-            let Some(step) = self.next_step(domain, &mut group) else { break };
+            let Some(step) = self.ftl.next_step(domain, &mut group) else { break };
             self.carry_out(domain, step, &group, random.below(40) == 0);
         }
-        while self.ftl.is_busy(domain) {
+        while self.ftl.work(domain).is_some() {
             if self.is_forward(domain) && ahead.suspend(&mut self.ftl, domain) {
                 self.suspended += 1;
                 assert!(!self.is_forward(domain));
                 self.check();
-            } else if let Some(step) = self.next_step(domain, &mut group) {
+            } else if let Some(step) = self.ftl.next_step(domain, &mut group) {
                 self.carry_out(domain, step, &group, false);
             }
         }
@@ -314,14 +303,14 @@ impl Bench {
     }
 
     pub fn check(&self) {
-        if let Err(problem) = self.ftl.check(&|_| true) {
+        if let Err(problem) = self.ftl.check(self) {
             panic!("{problem}");
         }
     }
 
     /// Every logical page is where its newest version is, and nothing else is mapped.
     pub fn check_data(&self) {
-        for lpn in 0..self.ftl.user_pages() {
+        for lpn in 0..self.has.user_pages {
             let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
             assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
         }
@@ -330,7 +319,7 @@ impl Bench {
     /// A fill, random overwrites, a hot spot, trims, and a sequential pass.
     pub fn drive(&mut self, seed: u64, writes: u32) {
         let mut random = Chance::new(seed, "conformance");
-        let pages = self.ftl.user_pages();
+        let pages = self.has.user_pages;
         (0..pages).for_each(|lpn| self.write(lpn));
         self.check_data();
         for number in 0..writes {
@@ -338,8 +327,8 @@ impl Bench {
                 0 => {
                     let lpn = random.below_u32(pages);
                     self.trim(lpn);
-                    if let Some(map) = self.has.map {
-                        self.collect(map.owner_of(&self.ftl, Lpn(lpn)));
+                    if self.has.map.is_some() {
+                        self.ftl.geometry().all_domains().for_each(|domain| self.collect(domain));
                     }
                 }
                 1 => self.read(random.below_u32(pages)),
@@ -349,5 +338,18 @@ impl Bench {
             }
         }
         self.check_data();
+    }
+}
+
+/// Everything that is mapped was programmed; the data say whether it is the right page.
+impl ArrayView for Bench {
+    fn is_programmed(&self, _: Ppn) -> bool {
+        true
+    }
+
+    fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
+        let geometry = self.ftl.geometry();
+        let is_used = self.next_page[geometry.place(at).block as usize] > 0;
+        is_used.then(|| self.lsb_only.contains(&geometry.unit_of(at)))
     }
 }

@@ -2,7 +2,7 @@
 //! command.
 
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
-use ftl::Placed;
+use ftl::{ANYWHERE, Placed};
 
 use super::{Commands, program_placed};
 use crate::device::Device;
@@ -27,21 +27,21 @@ impl Commands {
         command.begin(OpKind::Program, Cause::Host);
         let lpn = context.queues.writes(Queue::of_domain(first)).first_lpn().expect("a ready write");
         let old = context.older_version(lpn);
-        let placed = context.device.ftl.write(first, lpn);
+        let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
         let mut last_age = self.add_first(context, host, command, first, (placed, old));
         for _ in 1..context.device.ftl.geometry().unit_width {
             let Some(age) = self.join_own(context, host, command, die, first, last_age) else { break };
             last_age = age;
         }
         for domain in context.device.ftl.geometry().domains_of_die(die) {
-            if domain == first || context.device.ftl.is_busy(domain) {
+            if domain == first || context.device.ftl.work(domain).is_some() {
                 continue;
             }
             let Some(lpn) = self.joining_write(context, host, domain, last_age) else { continue };
             let old = context.older_version(lpn);
             let Device { ftl, flash, .. } = &mut *context.device;
             let lead = command.lead();
-            if let Some(placed) = ftl.write_if(domain, lpn, |at| flash.may_share_command(lead, at)) {
+            if let Some(placed) = ftl.write(domain, lpn, Some(|at| flash.may_share_command(lead, at))) {
                 last_age = self.add_first(context, host, command, domain, (placed, old));
             }
         }
@@ -62,7 +62,7 @@ impl Commands {
         domain: Domain,
         last_age: u64,
     ) -> Option<u64> {
-        if context.device.ftl.is_busy(domain) {
+        if context.device.ftl.work(domain).is_some() {
             return None;
         }
         let lpn = self.joining_write(context, host, domain, last_age)?;
@@ -100,7 +100,6 @@ impl Commands {
         found: Found,
     ) -> bool {
         let Some(dynamic) = context.device.has.dynamic else { return false };
-        dynamic.rotate(&mut context.device.ftl, die, first);
         let lpn = context.queues.get(found.1).lpn;
         if !context.device.ftl.prepare(first, lpn) {
             self.schedule.note_collections(context, host, first);
@@ -108,10 +107,10 @@ impl Commands {
         }
         command.begin(OpKind::Program, Cause::Host);
         let old = context.older_version(lpn);
-        let placed = context.device.ftl.write(first, lpn);
+        let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
         context.queues.remove_write(queue, found.0, found.1);
         let mut last_age = self.add_write(context, host, command, first, found.1, (placed, old));
-        let burst = context.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
+        let burst = context.device.allocation.dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
             let Transaction { age, lpn, .. } = *context.queues.get(found.1);
@@ -124,7 +123,6 @@ impl Commands {
             }
             let old = context.older_version(lpn);
             let Some(placed) = write_on_new_plane(context.device, command, die, domain, lpn) else { break };
-            dynamic.rotate(&mut context.device.ftl, die, domain);
             context.queues.remove_write(queue, found.0, found.1);
             last_age = self.add_write(context, host, command, domain, found.1, (placed, old));
         }
@@ -178,5 +176,5 @@ fn write_on_new_plane(device: &mut Device, command: &Command, die: Die, domain: 
     let Device { ftl, flash, .. } = device;
     let geometry = *ftl.geometry();
     let fits = |at: Ppn| flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at);
-    ftl.write_if(domain, lpn, fits)
+    ftl.write(domain, lpn, Some(fits))
 }

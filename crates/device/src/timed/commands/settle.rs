@@ -54,7 +54,7 @@ impl Commands {
     /// Begins and ends what is due on a die, besides its reads. Returns how the die stands then.
     #[inline(always)]
     pub(super) fn settle(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Settled {
-        let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
+        let dynamic = context.device.allocation.dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let domains = context.device.ftl.geometry().domains_of_die(die);
         let mut settled = Settled { domains: [Stand::Rests; MAX_PLANES], shared: None, presses: false };
         for (domain, stand) in domains.zip(&mut settled.domains) {
@@ -66,7 +66,7 @@ impl Commands {
         } else if context.plan.has().schedules && !self.schedule.is_threshold() {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
             for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut settled.domains) {
-                if *stand == Stand::Writes && context.device.ftl.is_busy(domain) {
+                if *stand == Stand::Writes && context.device.ftl.work(domain).is_some() {
                     *stand = self.settle_domain(context, host, die, domain);
                 }
             }
@@ -106,7 +106,9 @@ impl Commands {
         domain: Domain,
     ) -> Option<bool> {
         let has_schedules = context.plan.has().schedules;
-        if !context.device.ftl.is_busy(domain) && (!has_schedules || !self.schedule.join_late(context, host, domain)) {
+        if context.device.ftl.work(domain).is_none()
+            && (!has_schedules || !self.schedule.join_late(context, host, domain))
+        {
             return Some(false);
         }
         if context.device.has_owners
@@ -114,7 +116,7 @@ impl Commands {
             && !self.collections.has_step(&mut context.device.ftl, domain)
         {
             // It waits for others, unless what it had to do was found to be done.
-            return if context.device.ftl.is_busy(domain) { None } else { Some(false) };
+            return if context.device.ftl.work(domain).is_some() { None } else { Some(false) };
         }
         if self.schedule.is_threshold() {
             return if self.erase_waits(context, host, domain) { None } else { Some(true) };
@@ -124,7 +126,7 @@ impl Commands {
             Standing::Goes => Some(true),
             Standing::Waits => None,
             // What protects its pages may still be to be done, and a refresh may have become due meanwhile.
-            Standing::Suspended => Some(context.device.ftl.is_busy(domain)),
+            Standing::Suspended => Some(context.device.ftl.work(domain).is_some()),
         }
     }
 
@@ -188,8 +190,10 @@ impl Commands {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
             let may_wait = context.plan.has().mechanisms;
-            if may_wait && !translated && !context.device.prepare_read(lpn) {
-                let owner = context.device.owner_of(lpn);
+            if may_wait
+                && !translated
+                && let Some(owner) = context.device.prepare_read(lpn)
+            {
                 let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
                     return self.await_entry(context, die, owner);
@@ -271,7 +275,7 @@ impl Commands {
     ) -> Option<(u64, Lpn)> {
         if !context.queues.are_shared() {
             self.run_trims(context, host, queue.domain());
-            if context.device.has.map.is_some() && context.device.ftl.is_busy(queue.domain()) {
+            if context.device.has.map.is_some() && context.device.ftl.work(queue.domain()).is_some() {
                 return None;
             }
         }
@@ -286,7 +290,7 @@ impl Commands {
     /// Carries out the trims that are first in a domain's queue.
     fn run_trims(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, domain: Domain) {
         while host.run_trim(context, domain) {
-            if context.device.has.map.is_some() && context.device.ftl.is_busy(domain) {
+            if context.device.has.map.is_some() && context.device.ftl.work(domain).is_some() {
                 // The map has to be told in flash before the next trim or write.
                 self.schedule.note_collections(context, host, domain);
                 context.queues.wake_queue(Queue::of_domain(domain));

@@ -85,7 +85,7 @@ impl Commands {
         for domain in context.device.ftl.geometry().domains_of_die(die) {
             if domain == first
                 || self.collections.is_correcting(die, domain)
-                || !context.device.ftl.is_busy(domain)
+                || context.device.ftl.work(domain).is_none()
                 || !self.goes(context, host, domain)
             {
                 continue;
@@ -273,7 +273,7 @@ impl Commands {
         context.device.flash.erase(unit);
         let erasure = context.device.ftl.erased(domain, unit);
         self.schedule.note_collections(context, host, domain);
-        if !self.schedule.is_threshold() && erasure.forward && !context.device.ftl.is_busy(domain) {
+        if !self.schedule.is_threshold() && erasure.forward && context.device.ftl.work(domain).is_none() {
             self.schedule.follow_up(context, host, domain);
         }
         count_collection(&mut context.device.recorder.counters, erasure);

@@ -61,7 +61,7 @@ impl Commands {
     /// True if a foreground GC of a die lets nothing by.
     pub(in crate::timed) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
         let ftl = &context.device.ftl;
-        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        let is_in_gc = |domain| ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc);
         self.gc_holds_reads && ftl.geometry().domains_of_die(die).any(is_in_gc)
     }
 
@@ -76,7 +76,7 @@ impl Commands {
     #[cold]
     fn holds_reads(&self, context: &Context<'_, impl Plan>, die: Die, best: Option<Candidate>) -> bool {
         let ftl = &context.device.ftl;
-        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        let is_in_gc = |domain| ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc);
         match best {
             Some(Candidate::Collect(domain)) => is_in_gc(domain),
             Some(_) => false,
@@ -121,7 +121,7 @@ impl Commands {
         });
         own.chain(settled.shared.and_then(|found| {
             let domain = context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)?;
-            let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
+            let queue = context.device.allocation.dynamic()?.queue_of_die(die);
             Some(View::Shares { queue, domain, age: context.queues.get(found.1).age, found })
         }))
     }
@@ -131,7 +131,7 @@ impl Commands {
     fn waiting(&self, context: &Context<'_, impl Plan>, host: &Host, domain: Domain, presses: bool) -> Waiting {
         let queue = context.queue_of(domain);
         // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
-        let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
+        let is_foreground = context.device.ftl.work(domain).is_none_or(ftl::DomainWork::is_foreground);
         if !is_foreground && self.schedule.is_threshold() {
             Waiting::Nothing
         } else if presses {

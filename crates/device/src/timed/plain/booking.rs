@@ -53,9 +53,9 @@ impl Booking {
         let reads = sent + timing.array(OpKind::Program, || flash.page_offset(to)).time;
         let read = timing.read_behind(|| flash.page_offset(to), || flash.page_offset(next.at));
         let (ends, line) = (reads + read.time, read.line);
-        let Booking { channel, skips, .. } = *self;
+        let Booking { pages, channel, skips, .. } = *self;
         let (stage, untold) = (Reached::Sends, now);
-        *self = Booking { stage, skips, channel, domain, page, next, untold, moves, sent, reads, ends, line };
+        *self = Booking { stage, pages, skips, channel, domain, page, next, untold, moves, sent, reads, ends, line };
         channels[channel as usize].until = sent;
         let record = &mut passage.dies[die.index()];
         (record.phase, record.sends) = (Phase::Array, now);
@@ -98,7 +98,7 @@ pub(in crate::timed) fn array_done<P: Plan>(timed: &mut Timed<'_, '_, P>, die: D
         && booking.takes_turn()
         && *now >= passage.ways.channels[booking.channel as usize].until
         && !*draining
-        && let Some(place) = commands.place_of_read_page(device, queues, die, domain)
+        && let Some(place) = commands.place_of_read_page(booking.pages, device, queues, die, domain)
     {
         channels[booking.channel as usize] = Some(die);
         booking.send(device, passage, (die, *now), (domain, page), place);

@@ -27,7 +27,7 @@ pub(in crate::timed) fn next(context: &Context<'_, impl Plan>, die: Die) -> Opti
 /// True if nothing that waits in a die's shared queue can be programmed, as far as that is known; for where `are_compared`.
 #[inline]
 fn all_wait(context: &Context<'_, impl Plan>, die: Die) -> bool {
-    let dynamic = context.device.ftl.allocation().dynamic();
+    let dynamic = context.device.allocation.dynamic();
     dynamic.is_some_and(|dynamic| context.queues.writes(dynamic.queue_of_die(die)).all_wait())
 }
 
@@ -41,7 +41,7 @@ pub(in crate::timed) fn least(context: &Context<'_, impl Plan>, die: Die) -> Opt
     if !context.plan.is_dynamic() {
         return Choice::of_least(least);
     }
-    let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
+    let queue = context.device.allocation.dynamic()?.queue_of_die(die);
     let waiting = context.queues.writes(queue);
     if waiting.first().is_some() && !waiting.first_is_plain() {
         return None;

@@ -13,6 +13,7 @@ pub(super) mod moves;
 pub(super) mod record;
 
 use config::Config;
+use ftl::PlainPages;
 use ftl::schedule::Schedule;
 
 use super::plan::Plan;
@@ -21,9 +22,9 @@ use crate::device::Device;
 use crate::scheduler;
 use record::Bookings;
 
-/// True if a bare device is run as a plain one: it has no parts at all.
-pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bool {
-    device.has.is_plain && device.flash.nand().is_plain() && collects_in_need(config, has_buffer)
+/// Page mapping without mechanisms, if a bare device is run as a plain one: it has no parts at all.
+pub(super) fn pages_of(device: &Device, config: &Config, has_buffer: bool) -> Option<PlainPages> {
+    device.has.plain.filter(|_| device.flash.nand().is_plain() && collects_in_need(config, has_buffer))
 }
 
 /// True if domains have nothing but writes and collections to do, so that keys of theirs are kept.

@@ -2,9 +2,8 @@
 //! `steps` does for all, asked for by unit and slot.
 
 use base::{Cause, Die, Domain, OpKind, Ppn};
-use ftl::Spot;
+use ftl::{ANYWHERE, PlainPages, Spot};
 
-use super::record::read_page;
 use crate::device::{Device, count_moves};
 use crate::timed::Timed;
 use crate::timed::choose::Candidate;
@@ -22,13 +21,11 @@ use crate::timed::queues::Queues;
 pub(in crate::timed) fn moves_page<P: Plan>(timed: &mut Timed<'_, '_, P>, die: Die, action: Action) -> bool {
     let Action::Collect(domain) = action else { return false };
     let Timed { context, host, commands, passage, .. } = timed;
-    if context.plan.has().mechanisms {
-        return false;
-    }
+    let Some(pages) = context.plan.pages() else { return false };
     let command = passage.next_command(die);
-    let Some(kind) = commands.move_page(context, command, domain) else { return false };
+    let Some(kind) = commands.move_page(pages, context, command, domain) else { return false };
     if commands.may_join(&context.queues, die) {
-        commands.join_pages(context, host, command, die, domain);
+        commands.join_pages(pages, context, host, command, die, domain);
         if command.len() > 1 {
             passage.start(context, die, passage.command(die).load());
             return true;
@@ -36,7 +33,7 @@ pub(in crate::timed) fn moves_page<P: Plan>(timed: &mut Timed<'_, '_, P>, die: D
     }
     let load = match kind {
         OpKind::Read => Load::page(OpKind::Read),
-        _ => Load::program(commands.next_read(context, die, domain)),
+        _ => Load::program(commands.next_read(pages, context, die, domain)),
     };
     passage.start(context, die, load);
     true
@@ -47,6 +44,7 @@ impl Commands {
     #[inline(always)]
     fn move_page(
         &mut self,
+        pages: PlainPages,
         context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         domain: Domain,
@@ -55,12 +53,12 @@ impl Commands {
         match in_hand.page() {
             Some((from, true)) => {
                 command.begin(OpKind::Program, Cause::Gc);
-                program_page(context.device, command, domain, from, in_hand).then_some(OpKind::Program)
+                program_page(pages, context.device, command, domain, from, in_hand, false).then_some(OpKind::Program)
             }
             // It was looked at for another collection's command.
             Some((_, false)) => None,
             None => {
-                let from = context.device.ftl.plain().next_page(domain)?;
+                let from = pages.next_page(&mut context.device.ftl, domain)?;
                 command.begin(OpKind::Read, Cause::Gc);
                 add_read(context.device, command, domain, from, in_hand);
                 Some(OpKind::Read)
@@ -70,13 +68,21 @@ impl Commands {
 
     /// The page that the collection of a die reads behind its program, if that may be booked.
     #[inline(always)]
-    fn next_read(&mut self, context: &mut Context<'_, impl Plan>, die: Die, domain: Domain) -> Option<Spot> {
+    fn next_read(
+        &mut self,
+        pages: PlainPages,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        domain: Domain,
+    ) -> Option<Spot> {
         if context.plan.bookings().is_none() || context.draining || context.queues.reads(die).first().is_some() {
             return None;
         }
         let Context { device, queues, .. } = context;
-        let next = device.ftl.plain().next_page(domain)?;
-        self.goes_alone(device, queues, die, domain, OpKind::Read, next.at).then_some(next)
+        let next = pages.next_page(&mut device.ftl, domain)?;
+        let goes_alone =
+            !self.may_join(queues, die) || self.fits_none(pages, device, queues, die, domain, OpKind::Read, next.at);
+        goes_alone.then_some(next)
     }
 
     /// Where the page that the collection of a die has read is programmed next, if the die does that as soon as the page is sent and
@@ -84,6 +90,7 @@ impl Commands {
     #[inline(always)]
     pub(super) fn place_of_read_page(
         &mut self,
+        pages: PlainPages,
         device: &mut Device,
         queues: &Queues,
         die: Die,
@@ -92,15 +99,15 @@ impl Commands {
         if !self.goes_on(queues, die, domain) {
             return None;
         }
-        let to = device.ftl.plain().place_in_unit(domain)?.at;
+        let to = pages.place_in_unit(&device.ftl, domain)?.at;
         let next = if self.may_join(queues, die) {
-            if !self.fits_none(device, queues, die, domain, OpKind::Program, to) {
+            if !self.fits_none(pages, device, queues, die, domain, OpKind::Program, to) {
                 return None;
             }
-            let next = device.ftl.plain().page_after_next(domain)?;
-            self.fits_none(device, queues, die, domain, OpKind::Read, next.at).then_some(next)?
+            let next = pages.page_after_next(&device.ftl, domain)?;
+            self.fits_none(pages, device, queues, die, domain, OpKind::Read, next.at).then_some(next)?
         } else {
-            device.ftl.plain().page_after_next(domain)?
+            pages.page_after_next(&device.ftl, domain)?
         };
         Some((to, next))
     }
@@ -112,30 +119,18 @@ impl Commands {
         queues.reads(die).first().is_none() && urgency.candidate(first) == Some(Some(Candidate::Collect(domain)))
     }
 
-    /// Whether other collections of the die may share a command.
+    /// True if other collections of the die may share a command.
     #[inline(always)]
     fn may_join(&self, queues: &Queues, die: Die) -> bool {
         queues.collects_in_several(die) && self.scheduler.merges_collections()
     }
 
-    /// Whether a page of a domain's collection that is read or programmed shares its command with no other collection of the die.
-    #[inline(always)]
-    fn goes_alone(
-        &mut self,
-        device: &mut Device,
-        queues: &Queues,
-        die: Die,
-        domain: Domain,
-        kind: OpKind,
-        at: Ppn,
-    ) -> bool {
-        !self.may_join(queues, die) || self.fits_none(device, queues, die, domain, kind, at)
-    }
-
-    /// Whether no other collection of the die would do anything in [`Commands::join_pages`].
+    /// True if no other collection of the die would do anything in [`Commands::join_pages`].
     #[inline(never)]
+    #[allow(clippy::too_many_arguments)] // Parts of the executor, and three that say which page.
     fn fits_none(
         &mut self,
+        pages: PlainPages,
         device: &mut Device,
         queues: &Queues,
         die: Die,
@@ -152,10 +147,10 @@ impl Commands {
             let fits = |page: Ppn| flash.may_share_command(at, page);
             match self.collections.in_hand(other).page() {
                 Some((from, is_read)) => {
-                    let place = if is_read && ftl.is_valid(from) { ftl.plain().place_in_unit(other) } else { None };
+                    let place = if is_read && ftl.is_valid(from) { pages.place_in_unit(ftl, other) } else { None };
                     place.is_some_and(|to| kind != OpKind::Program || !fits(to.at))
                 }
-                None => kind != OpKind::Read || ftl.plain().next_page(other).is_none_or(|page| !fits(page.at)),
+                None => kind != OpKind::Read || pages.next_page(ftl, other).is_none_or(|page| !fits(page.at)),
             }
         })
     }
@@ -164,6 +159,7 @@ impl Commands {
     #[inline(never)]
     fn join_pages(
         &mut self,
+        pages: PlainPages,
         context: &mut Context<'_, impl Plan>,
         host: &Host,
         command: &mut Command,
@@ -174,22 +170,18 @@ impl Commands {
             if domain == first || !context.queues.collects(domain) {
                 continue;
             }
-            let Device { ftl, flash, .. } = &mut *context.device;
-            let fits = |at: Ppn| flash.may_share_command(command.lead(), at);
             let in_hand = self.collections.in_hand(domain);
             match in_hand.page() {
-                Some((from, true)) if ftl.is_valid(from) => {
+                Some((from, true)) if context.device.ftl.is_valid(from) => {
                     // A unit is open for the page from here on, whether it joins or not.
-                    let to = ftl.plain().next_place(domain);
-                    if command.kind() == OpKind::Program && fits(to) {
-                        program_page(context.device, command, domain, from, in_hand);
-                    }
+                    program_page(pages, context.device, command, domain, from, in_hand, true);
                 }
                 Some(_) => self.join_domain(context, host, command, die, domain),
                 None => {
-                    if let Some(from) = ftl.plain().next_page(domain)
+                    let Device { ftl, flash, .. } = &mut *context.device;
+                    if let Some(from) = pages.next_page(ftl, domain)
                         && command.kind() == OpKind::Read
-                        && fits(from.at)
+                        && flash.may_share_command(command.lead(), from.at)
                     {
                         add_read(context.device, command, domain, from, in_hand);
                     }
@@ -202,22 +194,31 @@ impl Commands {
 /// Reads a page for a collection, as part of a command.
 #[inline(always)]
 fn add_read(device: &mut Device, command: &mut Command, domain: Domain, from: Spot, mut in_hand: InHand<'_>) {
-    read_page(device, from);
+    device.flash.read_spot(from);
     command.add(from.at, Carried::Domain(domain));
     in_hand.take(from.at);
 }
 
-/// Programs a page that was read. Returns whether it was not overwritten or trimmed since.
+/// Programs a page that was read; one that `joins` a command, if that programs and the place of the page fits it. Returns whether it does,
+/// and was not overwritten or trimmed since.
 #[inline(always)]
 fn program_page(
+    pages: PlainPages,
     device: &mut Device,
     command: &mut Command,
     domain: Domain,
     from: Ppn,
     mut in_hand: InHand<'_>,
+    joins: bool,
 ) -> bool {
     let Device { ftl, flash, recorder, .. } = device;
-    let Some(to) = ftl.plain().move_page(domain, from, None) else { return false };
+    let placed = if joins {
+        let fits = |at| command.kind() == OpKind::Program && flash.may_share_command(command.lead(), at);
+        pages.move_page(ftl, domain, from, None, Some(fits))
+    } else {
+        pages.move_page(ftl, domain, from, None, ANYWHERE)
+    };
+    let Some(to) = placed else { return false };
     count_moves(&mut recorder.counters, Cause::Gc, 1);
     flash.program_spot(to);
     command.add(to.at, Carried::Domain(domain));

@@ -4,7 +4,7 @@
 //! Who looks at them in between, as rows of the series do, has told them before what began by then.
 
 use base::{Cause, Die, Domain, Instant, OpKind, Ppn, Slot, Unit};
-use ftl::Spot;
+use ftl::{ANYWHERE, PlainPages, Spot};
 
 use crate::device::{Device, count_moves};
 use crate::timed::timing::Line;
@@ -26,6 +26,7 @@ pub(super) enum Reached {
 #[derive(Clone, Copy)]
 pub(super) struct Booking {
     pub(super) stage: Reached,
+    pub(super) pages: PlainPages,
     /// So many pages are sent before one may be booked again.
     pub(super) skips: u8,
     pub(super) channel: u32,
@@ -61,10 +62,11 @@ impl Bookings {
     pub(in crate::timed) const OFF: Bookings = Bookings { dies: Vec::new(), channels: Vec::new() };
 
     /// None so far.
-    pub(in crate::timed) fn new(device: &Device) -> Bookings {
+    pub(in crate::timed) fn new(device: &Device, pages: PlainPages) -> Bookings {
         let geometry = device.ftl.geometry();
         let none = |die| Booking {
             stage: Reached::None,
+            pages,
             skips: 0,
             channel: geometry.channel_of_die(die),
             domain: Domain::new(0),
@@ -143,9 +145,9 @@ impl Booking {
     /// The program begins.
     #[inline(always)]
     pub(super) fn begin_program(&mut self, device: &mut Device, die: Die) {
-        let Booking { page, domain, next, sent, reads, .. } = *self;
+        let Booking { pages, page, domain, next, sent, reads, .. } = *self;
         let Device { ftl, flash, recorder, .. } = device;
-        let to = ftl.plain().move_page(domain, page, Some(next)).expect("a page that nobody else can write");
+        let to = pages.move_page(ftl, domain, page, Some(next), ANYWHERE).expect("a page that nobody else can write");
         flash.program_spot(to);
         recorder.counters.command(Cause::Gc, OpKind::Program, 1);
         count_moves(&mut recorder.counters, Cause::Gc, 1);
@@ -156,17 +158,9 @@ impl Booking {
     /// The read begins.
     #[inline(always)]
     pub(super) fn begin_read(&mut self, device: &mut Device, die: Die) {
-        read_page(device, self.next);
+        device.flash.read_spot(self.next);
         device.recorder.counters.command(Cause::Gc, OpKind::Read, 1);
         device.recorder.die_busy(die, OpKind::Read, self.reads, self.ends);
         self.stage = Reached::Reads;
     }
-}
-
-/// Reads a page for a collection.
-#[inline(always)]
-pub(super) fn read_page(device: &mut Device, from: Spot) {
-    let Device { ftl, flash, .. } = device;
-    ftl.plain().prefetch_copy(from.at);
-    flash.read_spot(from);
 }

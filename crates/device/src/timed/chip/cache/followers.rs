@@ -23,9 +23,9 @@ pub(super) enum Stage {
 #[derive(Clone, Copy)]
 struct Follower {
     stage: Stage,
-    /// Whether the die's command is one that followed on another one, and its array has not begun with it.
+    /// True if the die's command is one that followed on another one, and its array has not begun with it.
     has_followed: bool,
-    /// Whether a timer runs until a program may follow.
+    /// True if a timer runs until a program may follow.
     is_timed: bool,
     /// When the data of a next program may set out, at the earliest.
     opens: Instant,
@@ -59,19 +59,19 @@ impl Followers {
         Followers { busy, lead, followers: vec![none; dies as usize] }
     }
 
-    /// Whether there is any cache mode on this device.
+    /// True if there is any cache mode on this device.
     #[inline]
     pub(super) fn are_on(&self) -> bool {
         !self.followers.is_empty()
     }
 
-    /// Whether commands of that kind follow on each other.
+    /// True if commands of that kind follow on each other.
     #[inline]
     pub(super) fn concern(&self, kind: OpKind) -> bool {
         self.busy[kind as usize].is_some()
     }
 
-    /// Whether a command may follow on this one as far as its kind goes. A copyback needs both registers of a plane.
+    /// True if a command may follow on this one as far as its kind goes. A copyback needs both registers of a plane.
     pub(super) fn may_follow(&self, command: &Command) -> bool {
         self.concern(command.kind()) && command.sources().is_empty()
     }
@@ -138,7 +138,7 @@ impl Followers {
         follower.is_timed.then_some(follower.opens)
     }
 
-    /// Whether the data of a next program may set out now.
+    /// True if the data of a next program may set out now.
     pub(super) fn is_open(&self, die: Die, now: Instant) -> bool {
         self.followers[die.index()].opens <= now
     }

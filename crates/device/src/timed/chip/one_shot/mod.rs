@@ -48,7 +48,7 @@ pub(in crate::timed) struct Wordlines {
     passes: [Delay; 2],
     /// By die; empty where every page is programmed by itself.
     waiting: Vec<Vec<Waiting>>,
-    /// Whether wordlines are programmed in two passes.
+    /// True if wordlines are programmed in two passes.
     twice: bool,
     /// By die, pages of wordlines that have had their first pass, or have it now.
     between: Vec<Vec<Waiting>>,
@@ -85,25 +85,25 @@ impl Wordlines {
         }
     }
 
-    /// Whether wordlines are programmed as a whole.
+    /// True if wordlines are programmed as a whole.
     #[inline]
     fn are_on(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether they are in two passes.
+    /// True if they are in two passes.
     #[inline]
     fn are_twice(&self) -> bool {
         self.twice
     }
 
-    /// Whether a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
+    /// True if a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
     #[inline]
     fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
         self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(ppn) }
     }
 
-    /// Whether nothing has to be filled up any more.
+    /// True if nothing has to be filled up any more.
     fn is_settled(&self, flash: &Flash, due: &Due) -> bool {
         flash.erases_of(due.page) != due.erases || is_settled(self.twice, flash, due.page)
     }
@@ -236,17 +236,17 @@ impl Wordlines {
     }
 }
 
-/// Whether a page's wordline is programmed, or about to be, with all its passes.
+/// True if a page's wordline is programmed, or about to be, with all its passes.
 fn is_settled(twice: bool, flash: &Flash, ppn: Ppn) -> bool {
     flash.is_whole(ppn) && (!twice || flash.is_next_whole(ppn))
 }
 
-/// Whether wordlines are programmed as a whole.
+/// True if wordlines are programmed as a whole.
 pub(in crate::timed) fn is_configured(device: &model::Device) -> bool {
     PROGRAMMING.of(&device.features).name != "page"
 }
 
-/// Whether they are in two passes.
+/// True if they are in two passes.
 fn is_twice(device: &model::Device) -> bool {
     PROGRAMMING.of(&device.features).name == "two-pass"
 }

@@ -95,7 +95,7 @@ fn find_write(commands: &mut Commands, context: &mut Context<'_>, host: &mut Hos
     }
     let mut oldest: Option<(u64, Domain)> = None;
     for domain in context.device.ftl.geometry().domains_of_die(die) {
-        if context.chip.suspend.operations.is_for(die, domain) || context.device.ftl.is_busy(domain) {
+        if context.chip.suspend.operations.is_for(die, domain) || context.device.ftl.work(domain).is_some() {
             continue;
         }
         let stand = commands.settle_domain(context, host, die, domain);
