@@ -314,7 +314,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
             watchdog::caught(&mut device, |device| count::run(device, &mut workload, config, &mut watch))?;
         }
         Executor::Timed => {
-            let manner = timed::Manner { timeline, asks_all: options.asks_all, cut: None };
+            let manner = timed::TimedOptions { timeline, asks_all: options.asks_all, cut: None };
             let timeline = timed::run(&mut device, &mut workload, config, &mut watch, manner)?;
             if let (Some(timeline), Some(spec)) = (timeline, &options.timeline)
                 && let Err(error) = timeline.finish()

@@ -143,17 +143,17 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
 /// Writes a message. An error of the file is kept for the caller, since `postcard` has no words for it.
 fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut error = None;
-    let written = postcard::serialize_with_flavor(message, Written { out, error: &mut error });
+    let written = postcard::serialize_with_flavor(message, MessageWriter { out, error: &mut error });
     written.map_err(|other| error.unwrap_or_else(|| io::Error::other(other.to_string())))
 }
 
 /// A file that a message is written to, and the first error of it.
-struct Written<'a, W> {
+struct MessageWriter<'a, W> {
     out: &'a mut W,
     error: &'a mut Option<io::Error>,
 }
 
-impl<W: Write> ser_flavors::Flavor for Written<'_, W> {
+impl<W: Write> ser_flavors::Flavor for MessageWriter<'_, W> {
     type Output = ();
 
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
@@ -214,7 +214,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
     }
     let geometry = *device.ftl.geometry();
     let user_pages = u64::from(device.has.user_pages);
-    let shape = Shape {
+    let shape = StateShape {
         geometry,
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
         of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
@@ -268,7 +268,7 @@ impl ArrayView for Filled<'_> {
 }
 
 /// The shape that the arrays of a state have to fit.
-struct Shape {
+struct StateShape {
     geometry: Geometry,
     /// Those of the host, and behind them those of a map in flash.
     logical_pages: usize,
@@ -287,7 +287,7 @@ struct Shape {
 const NUMBER: u64 = 5;
 
 /// The parts of the FTL and of the array, if they are of the device's shape. The array compares its lengths itself.
-fn read_parts(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, nand::SavedArray)> {
+fn read_parts(input: &mut impl Read, shape: &StateShape) -> Option<(Saved<'static>, nand::SavedArray)> {
     let geometry = &shape.geometry;
     let (pages, blocks, units) = (geometry.pages(), u64::from(geometry.blocks()), u64::from(geometry.units()));
     let active = geometry.domains() as usize * shape.streams;
@@ -365,7 +365,7 @@ impl<'de, R: Read + 'de> de_flavors::Flavor<'de> for Limited<'de, R> {
 }
 
 /// True if every number names something that exists, so that the deeper checks can follow it.
-fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
+fn plausible(saved: &Saved<'_>, shape: &StateShape) -> bool {
     let (geometry, streams) = (&shape.geometry, shape.streams);
     let below = |words: &[u32], limit: u64| words.iter().all(|&word| word == NONE || u64::from(word) < limit);
     let mut open = std::collections::BTreeSet::new();
@@ -389,7 +389,7 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
 
 /// True if the array is filled as the FTL thinks, with counts that a device can reach, and free units where
 /// the next frontier needs one.
-fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
+fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &StateShape) -> bool {
     let geometry = &shape.geometry;
     let slots = geometry.unit_slots();
     let mut filled: Vec<u32> = saved.closed_at.iter().map(|&at| if at == 0 { 0 } else { slots }).collect();
@@ -449,7 +449,7 @@ fn in_place(device: &Device) -> bool {
 }
 
 /// True if every page of a map in flash can be read.
-fn translation_pages_in_place(device: &Device, shape: &Shape) -> bool {
+fn translation_pages_in_place(device: &Device, shape: &StateShape) -> bool {
     let (ftl, nand) = (&device.ftl, device.flash.nand());
     (device.has.user_pages..shape.logical_pages as u32).filter_map(|lpn| ftl.lookup(Lpn(lpn))).all(|at| {
         let place = ftl.geometry().place(at);

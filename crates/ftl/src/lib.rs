@@ -41,7 +41,7 @@ pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, write_of};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
-pub use crate::plain::{PlainPages, Spot};
+pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};

@@ -10,7 +10,7 @@ use crate::page::Page;
 
 /// A page of the array, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct PageAddress {
     /// The page.
     pub at: Ppn,
     /// Its unit.
@@ -27,7 +27,7 @@ impl PlainPages {
     /// The page that the collection of a domain moves next, of which the memory is asked for what moving it will change. `None`: there
     /// is no collection, or nothing is left in its unit.
     #[inline(always)]
-    pub fn next_page(self, ftl: &mut Ftl, domain: Domain) -> Option<Spot> {
+    pub fn next_page(self, ftl: &mut Ftl, domain: Domain) -> Option<PageAddress> {
         let page = ftl.plain_pages_mut();
         let (unit, slot) = page.advance_cursor(domain)?;
         Some(asked_for(page, unit, slot))
@@ -41,9 +41,9 @@ impl PlainPages {
         ftl: &mut Ftl,
         domain: Domain,
         from: Ppn,
-        next: Option<Spot>,
+        next: Option<PageAddress>,
         suits: Option<impl FnOnce(Ppn) -> bool>,
-    ) -> Option<Spot> {
+    ) -> Option<PageAddress> {
         let page = ftl.plain_pages_mut();
         let kernel = &mut page.kernel;
         debug_assert!(!kernel.keeps_spares(), "a copy takes its spare area along");
@@ -64,7 +64,7 @@ impl PlainPages {
 
     /// Where the next page of a domain goes, if that is into the unit that is open and does not fill it. Nothing is opened.
     #[inline(always)]
-    pub fn place_in_unit(self, ftl: &Ftl, domain: Domain) -> Option<Spot> {
+    pub fn place_in_unit(self, ftl: &Ftl, domain: Domain) -> Option<PageAddress> {
         let page = ftl.plain_pages();
         let frontier = page.kernel.frontier(domain, Stream::FIRST)?;
         (page.kernel.geometry().slots_left(frontier.slot) > 1).then(|| spot(page, frontier.unit, frontier.slot))
@@ -73,7 +73,7 @@ impl PlainPages {
     /// The page that the collection of a domain moves after its next one, while that is where [`PlainPages::next_page`] found it. The
     /// memory is asked for what moving it will change.
     #[inline(always)]
-    pub fn page_after_next(self, ftl: &Ftl, domain: Domain) -> Option<Spot> {
+    pub fn page_after_next(self, ftl: &Ftl, domain: Domain) -> Option<PageAddress> {
         let page = ftl.plain_pages();
         let &Job { unit, cursor, .. } = page.kernel.job(domain)?;
         let slot = page.kernel.next_valid(unit, cursor.next())?;
@@ -82,12 +82,12 @@ impl PlainPages {
 }
 
 #[inline(always)]
-fn spot(page: &Page<Plain>, unit: Unit, slot: Slot) -> Spot {
-    Spot { at: page.kernel.geometry().ppn(unit, slot), unit, slot }
+fn spot(page: &Page<Plain>, unit: Unit, slot: Slot) -> PageAddress {
+    PageAddress { at: page.kernel.geometry().ppn(unit, slot), unit, slot }
 }
 
 #[inline(always)]
-fn asked_for(page: &Page<Plain>, unit: Unit, slot: Slot) -> Spot {
+fn asked_for(page: &Page<Plain>, unit: Unit, slot: Slot) -> PageAddress {
     let found = spot(page, unit, slot);
     page.kernel.prefetch_copy(found.at);
     found

@@ -449,10 +449,8 @@ impl Device {
     /// Collects a domain ahead of need without time, where a unit is worth it, and suspends that after so many operations, as soon as it
     /// can be done. Where erases are deferred, that of an emptied unit is left for later, and the next unit comes.
     pub(crate) fn collect_ahead_now(&mut self, domain: Domain, operations: u32, defers: bool) {
-        let Some(ahead) = self.has.ahead else { return };
-        if !ahead.begin(&mut self.ftl, domain, 0) {
-            return;
-        }
+        let ahead = self.has.ahead.filter(|ahead| ahead.begin(&mut self.ftl, domain, 0));
+        let Some(ahead) = ahead else { return };
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         let mut done = 0;
         loop {
@@ -488,8 +486,7 @@ impl Device {
     /// Does what a trim calls for.
     pub(crate) fn collect_after_trim(&mut self) {
         if self.has.map.is_some() {
-            let geometry = *self.ftl.geometry();
-            for domain in geometry.all_domains() {
+            for domain in self.ftl.geometry().all_domains() {
                 if self.ftl.work(domain).is_some() {
                     self.collect_now(domain);
                 }

@@ -447,7 +447,7 @@ impl Drive {
         let trimmed = self.trims.settle();
         for lpn in trimmed {
             self.device.trim(lpn);
-            self.device.collect_after_trim(Span::of_pages(lpn.0..lpn.0 + 1));
+            self.device.collect_after_trim();
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ mod wordlines;
 use std::sync::Arc;
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
-use ftl::Spot;
+use ftl::PageAddress;
 use nand::{Image, Nand, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
@@ -223,7 +223,7 @@ impl Flash {
 
     /// Reads a page where pages store nothing and units are blocks.
     #[inline(always)]
-    pub(crate) fn read_spot(&mut self, spot: Spot) {
+    pub(crate) fn read_spot(&mut self, spot: PageAddress) {
         obey(self.nand.read(spot.unit.number(), spot.slot.number()));
     }
 
@@ -250,7 +250,7 @@ impl Flash {
 
     /// Programs a page where pages store nothing and units are blocks.
     #[inline(always)]
-    pub(crate) fn program_spot(&mut self, spot: Spot) {
+    pub(crate) fn program_spot(&mut self, spot: PageAddress) {
         obey(self.nand.program(spot.unit.number(), spot.slot.number()));
     }
 

@@ -14,7 +14,7 @@ use super::{LivesTally, Loss, NEVER, check, in_pages, version_of};
 use crate::device::{Device, shape};
 use crate::errors::RunError;
 use crate::flash::Fault;
-use crate::timed::{self, Manner};
+use crate::timed::{self, TimedOptions};
 use crate::watch::Watch;
 use crate::watchdog::Watchdog;
 
@@ -133,7 +133,7 @@ fn run(
 ) -> Result<(), RunError> {
     device.recorder = Recorder::new(shape(config, device.ftl.geometry(), true));
     device.watchdog = Watchdog::new(config, device.ftl.geometry());
-    let manner = Manner { timeline: None, asks_all: true, cut };
+    let manner = TimedOptions { timeline: None, asks_all: true, cut };
     let mut watch = Watch::new(None, interrupt.clone());
     timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;
     Ok(())

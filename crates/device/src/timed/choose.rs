@@ -64,25 +64,25 @@ pub(super) enum Next {
 /// preference would let one plane of the die take all writes of a dynamic allocation, fill up with valid
 /// pages and collect for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct DieChoice {
     /// Collections wait until the pages that the die's other collections have read are correct.
     pub(super) awaits_correction: bool,
     /// Age, number of the collection, what.
     pub(super) best: Option<(u64, u64, Candidate)>,
 }
 
-impl Choice {
+impl DieChoice {
     /// Nothing was seen yet. Pages that were read together may be programmed together: where collections share commands,
     /// one waits, for the time of a correction at most, until the pages of the die's others are correct too.
     #[inline]
-    pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> Choice {
-        Choice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
+    pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> DieChoice {
+        DieChoice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
     }
 
     /// The choice among one view more.
     #[inline(always)]
     #[must_use]
-    pub(super) fn with(self, view: View) -> Choice {
+    pub(super) fn with(self, view: View) -> DieChoice {
         let (age, begun, candidate) = match view {
             View::Collects { is_correcting, .. } if is_correcting || self.awaits_correction => return self,
             View::Collects { domain, begun, waiting, .. } => (age_of(waiting), begun, Candidate::Collect(domain)),
@@ -95,7 +95,7 @@ impl Choice {
         };
         match self.best {
             Some((oldest, first, _)) if (age, begun) >= (oldest, first) => self,
-            _ => Choice { best: Some((age, begun, candidate)), ..self },
+            _ => DieChoice { best: Some((age, begun, candidate)), ..self },
         }
     }
 
@@ -167,8 +167,8 @@ mod tests {
         Candidate::Collect(Domain::new(domain))
     }
 
-    fn choice(scheduler: Scheduler, is_correcting: bool, views: &[View]) -> Choice {
-        views.iter().fold(Choice::new(scheduler, is_correcting), |choice, &view| choice.with(view))
+    fn choice(scheduler: Scheduler, is_correcting: bool, views: &[View]) -> DieChoice {
+        views.iter().fold(DieChoice::new(scheduler, is_correcting), |choice, &view| choice.with(view))
     }
 
     #[track_caller]
@@ -224,8 +224,8 @@ mod tests {
         let passed = Some(Begun { number: 3, is_awaited: false });
         let views = [collects(0, 3, Waiting::Nothing)];
         let (queue, write) = (Queue::new(0), Some((5, TransactionId::of_number(1))));
-        let own = Choice::of_least((Urgency::new(passed, Some(5), true), Domain::new(0)));
-        let shared = Choice::of_sharing((Urgency::new(passed, None, true), Domain::new(0)), (queue, write), || None);
+        let own = DieChoice::of_least((Urgency::new(passed, Some(5), true), Domain::new(0)));
+        let shared = DieChoice::of_sharing((Urgency::new(passed, None, true), Domain::new(0)), (queue, write), || None);
         for scheduler in [Scheduler::Fifo, Scheduler::Paq] {
             for read in [None, Some(4), Some(9)] {
                 let expected = choice(scheduler, false, &views).next(scheduler, read);
@@ -252,7 +252,7 @@ mod tests {
                 None => age.map(|age| writes(domain, age)),
             });
             let views: Vec<View> = own.collect();
-            let chosen = Choice::of_least(least(keys)).expect("all writes are plain");
+            let chosen = DieChoice::of_least(least(keys)).expect("all writes are plain");
             assert_eq!(chosen.best(), choice(Scheduler::Fifo, false, &views).best(), "{first:?} {second:?}");
             for (scheduler, read) in [(Scheduler::Fifo, 4), (Scheduler::Fifo, 9), (Scheduler::Paq, 9)] {
                 let expected = choice(scheduler, false, &views).next(scheduler, Some(read));
@@ -267,7 +267,7 @@ mod tests {
             let views: Vec<View> = own.chain(shared).collect();
             let write = (Queue::new(0), age.map(|age| (age, TransactionId::of_number(1))));
             let keys = begun.map(|begun| Urgency::new(begun.map(awaited), None, true));
-            let chosen = Choice::of_sharing(least(keys), write, || free.map(Domain::new)).expect("plain");
+            let chosen = DieChoice::of_sharing(least(keys), write, || free.map(Domain::new)).expect("plain");
             for (scheduler, read) in [(Scheduler::Fifo, None), (Scheduler::Fifo, Some(4)), (Scheduler::Fifo, Some(9))] {
                 let expected = choice(scheduler, false, &views).next(scheduler, read);
                 assert_eq!(chosen.next(scheduler, read), expected, "{first:?} {second:?} {read:?}");
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn a_write_that_is_not_plain_is_looked_at() {
         let keys = [Urgency::new(Some(awaited(1)), Some(2), false), Urgency::new(None, Some(9), false)];
-        assert!(Choice::of_least(least(keys)).is_none());
-        assert!(Choice::of_least((keys[0], Domain::new(0))).is_some(), "it is not its turn");
+        assert!(DieChoice::of_least(least(keys)).is_none());
+        assert!(DieChoice::of_least((keys[0], Domain::new(0))).is_some(), "it is not its turn");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
 
-use super::front::wanted::Wanted;
+use super::front::ranges::ReadRanges;
 use super::plan::{Any, Chip, Plan};
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::waits::Waits;
@@ -21,7 +21,7 @@ pub(super) struct Context<'a, P: Plan = Any> {
     /// The waits of pages, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,
     /// The parts that reads want of their pages, where that makes a difference.
-    pub(super) wanted: Option<Box<Wanted>>,
+    pub(super) wanted: Option<Box<ReadRanges>>,
     /// Asked inside long requests. After a "no" a request may be half done, and the run ends before that matters.
     pub(super) interrupt: Interrupt,
     pub(super) now: Instant,
@@ -50,7 +50,7 @@ impl<P: Plan> Context<'_, P> {
 
     /// The parts of pages that reads want, where that makes a difference.
     #[inline(always)]
-    pub(super) fn wanted(&mut self) -> Option<&mut Wanted> {
+    pub(super) fn wanted(&mut self) -> Option<&mut ReadRanges> {
         if self.plan.has().front { self.wanted.as_deref_mut() } else { None }
     }
 

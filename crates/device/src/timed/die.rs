@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use base::{Cause, Die, Duration, Instant, OpKind, Queue};
 use engine::Timers;
-use ftl::Spot;
+use ftl::PageAddress;
 use metrics::{LatencyPart, Timeline};
 
 use super::command::{Carried, Command};
@@ -105,7 +105,7 @@ pub(super) struct Load {
     pub(super) cause: Cause,
     pub(super) count: usize,
     /// The page that the die reads next for its collection, if nothing comes in between.
-    pub(super) next: Option<Spot>,
+    pub(super) next: Option<PageAddress>,
 }
 
 impl Load {
@@ -115,7 +115,7 @@ impl Load {
     }
 
     /// The program of a page of a collection, which reads that page next.
-    pub(super) fn program(next: Option<Spot>) -> Load {
+    pub(super) fn program(next: Option<PageAddress>) -> Load {
         Load { next, ..Load::page(OpKind::Program) }
     }
 }

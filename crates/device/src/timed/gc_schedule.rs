@@ -16,7 +16,7 @@ use super::plan::Plan;
 
 /// The part of a domain in a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct FillProgress {
     copies: u32,
     erases: u32,
 }
@@ -39,7 +39,7 @@ pub(super) struct GcSchedule {
     /// Cycle filling: the domain whose foreground collection the others fill.
     initiator: Option<Domain>,
     /// By domain: what it did since the initiator began.
-    progress: Vec<Progress>,
+    progress: Vec<FillProgress>,
 }
 
 /// How a collection stands with the schedule.
@@ -81,7 +81,7 @@ impl GcSchedule {
             foreground_scopes: 0,
             dies_per_scope,
             initiator: None,
-            progress: vec![Progress::default(); domains],
+            progress: vec![FillProgress::default(); domains],
         }
     }
 
@@ -419,7 +419,7 @@ impl GcSchedule {
     /// A foreground collection is filled by collections everywhere else.
     fn initiate(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, initiator: Domain) {
         self.initiator = Some(initiator);
-        self.progress.fill(Progress::default());
+        self.progress.fill(FillProgress::default());
         for domain in context.device.ftl.geometry().all_domains().filter(|&domain| domain != initiator) {
             self.begin_forward(context, host, domain);
         }

@@ -45,14 +45,14 @@ impl Role {
 
 /// Something whose time adds up while it lasts, as often as it is there.
 #[derive(Clone, Copy, Default)]
-struct Tally {
+struct WeightedTime {
     weight: u64,
     /// Up to `since`.
     time: u128,
     since: u64,
 }
 
-impl Tally {
+impl WeightedTime {
     #[inline]
     fn until(&self, clock: u64) -> u128 {
         self.time + u128::from(self.weight) * u128::from(clock - self.since)
@@ -110,7 +110,7 @@ fn between(from: u128, to: u128, passed: u64, of: u64) -> u128 {
 /// Waits of the holders.
 pub(super) struct Holders {
     /// By part.
-    tallies: [Tally; PARTS],
+    tallies: [WeightedTime; PARTS],
     /// By die, the weight of those that have to do with it, by role.
     on_die: Vec<[u64; Role::ALL.len()]>,
     /// By queue that several dies share, the weight of those that wait for any of them, for each die; by role.
@@ -124,7 +124,7 @@ impl Holders {
     /// Nobody.
     pub(super) fn new(dies: usize, queues: usize) -> Holders {
         Holders {
-            tallies: [Tally::default(); PARTS],
+            tallies: [WeightedTime::default(); PARTS],
             on_die: vec![[0; Role::ALL.len()]; dies],
             on_queue: vec![[0; 2]; queues],
         }

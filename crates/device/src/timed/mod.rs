@@ -49,10 +49,10 @@ use commands::Commands;
 use context::Context;
 use die::Passage;
 
-use front::wanted::Wanted;
+use front::ranges::ReadRanges;
 use host::Host;
 use plain::record::Bookings;
-use plan::{Any, Bare, Feature, Features, Plain, Plan};
+use plan::{Any, Bare, Feature, Features, PlainPlan, Plan};
 use queues::Queues;
 use timing::Timing;
 use waits::Waits;
@@ -99,7 +99,7 @@ fn bytes_of_request(config: &Config) -> u64 {
 }
 
 /// How a run is carried out, besides what is configured.
-pub(crate) struct Manner {
+pub(crate) struct TimedOptions {
     /// The files and figures that record it.
     pub(crate) timeline: Option<Timeline>,
     /// True if everything is asked for, also what cannot be in force.
@@ -114,21 +114,21 @@ pub(crate) fn run(
     workload: &mut Workload,
     config: &Config,
     watch: &mut Watch<'_>,
-    manner: Manner,
+    options: TimedOptions,
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device)?;
-    let asks_all = manner.asks_all || manner.cut.is_some();
-    let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !asks_all;
+    let asks_all = options.asks_all || options.cut.is_some();
+    let is_bare = plan::is_bare(device, config, options.timeline.is_some()) && !asks_all;
     let pages = plain::pages_of(device, config, buffer.is_some()).filter(|_| is_bare);
     let is_dynamic = device.allocation.dynamic().is_some();
     let is_whole = plan::writes_whole_pages(config);
-    let setup = Setup { device, workload, config, watch, buffer, manner };
+    let setup = Setup { device, workload, config, watch, buffer, options };
     match (pages, is_dynamic) {
         (Some(pages), false) => {
             let bookings = Bookings::new(setup.device, pages);
-            setup.run(Plain::<false> { pages, is_whole, bookings })
+            setup.run(PlainPlan::<false> { pages, is_whole, bookings })
         }
-        (Some(pages), true) => setup.run(Plain::<true> { pages, is_whole, bookings: Bookings::OFF }),
+        (Some(pages), true) => setup.run(PlainPlan::<true> { pages, is_whole, bookings: Bookings::OFF }),
         (None, is_dynamic) if is_bare => {
             let is_whole = is_whole && plan::never_waits(setup.device, config);
             setup.run(Bare { is_dynamic, is_whole })
@@ -144,12 +144,12 @@ struct Setup<'a, 'w> {
     config: &'a Config,
     watch: &'a mut Watch<'w>,
     buffer: Option<Buffer>,
-    manner: Manner,
+    options: TimedOptions,
 }
 
 impl Setup<'_, '_> {
     fn run<P: Plan>(self, mut plan: P) -> Result<Option<Timeline>, RunError> {
-        let Setup { device, workload, config, watch, buffer, manner } = self;
+        let Setup { device, workload, config, watch, buffer, options } = self;
         let stores = device.flash.nand().stores();
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
         let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
@@ -166,7 +166,7 @@ impl Setup<'_, '_> {
         );
         plain::set_up(&mut plan, &mut timing);
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
-        let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
+        let decides_early = options.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let asks_fill = device.has.time.is_some_and(|time| time.asks_fill);
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, stores);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
@@ -176,19 +176,19 @@ impl Setup<'_, '_> {
             device.flash.open_assembly(config.run.checks == Checks::Full);
         }
         let waits = config.run.splits_latencies().then(|| {
-            let window = manner.timeline.as_ref().map(Timeline::window);
+            let window = options.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
             Box::new(Waits::new(geometry, &device.allocation, config.host.queue_depth.unwrap_or(0), buffer.is_some()))
         });
         if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));
         }
-        let wanted = Wanted::is_configured(config).then(|| Box::new(Wanted::new()));
+        let wanted = ReadRanges::is_configured(config).then(|| Box::new(ReadRanges::new()));
         let now = Instant::ZERO;
         let interrupt = watch.interrupt.clone();
         let context = Context { device, queues, chip, wanted, waits, interrupt, now, draining: false, plan };
-        let cut = manner.cut;
-        let passage = Passage::new(&context, timing, decides_early, manner.timeline);
+        let cut = options.cut;
+        let passage = Passage::new(&context, timing, decides_early, options.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
         let mut timed = Timed { workload, watch, context, host, commands, passage, asks_fill, told_room: None, cut };
         timed.run()?;

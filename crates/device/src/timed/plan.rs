@@ -141,13 +141,13 @@ impl Plan for Bare {
 }
 
 /// Plain page mapping on a bare device.
-pub(super) struct Plain<const IS_DYNAMIC: bool> {
+pub(super) struct PlainPlan<const IS_DYNAMIC: bool> {
     pub(super) pages: PlainPages,
     pub(super) is_whole: bool,
     pub(super) bookings: Bookings,
 }
 
-impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
+impl<const IS_DYNAMIC: bool> Plan for PlainPlan<IS_DYNAMIC> {
     type Chip = NoFeatures;
 
     const PARTS: Parts = Parts::NONE;

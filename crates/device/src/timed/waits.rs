@@ -66,7 +66,7 @@ enum For {
 
 /// The thing that a page holds and others may wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum HeldPlace {
     Nothing,
     /// A part of a place in the device.
     Place,
@@ -76,7 +76,7 @@ enum Holds {
 
 /// A page in the device.
 #[derive(Clone, Copy)]
-struct Page {
+struct PageWait {
     waits_for: For,
     since: Instant,
     /// The times of the dies that it waits for when the wait began.
@@ -88,13 +88,13 @@ struct Page {
     die: Option<Die>,
     /// The part of a latency that this was for the host: see [`served_as`].
     served_as: Option<usize>,
-    holds: Holds,
+    holds: HeldPlace,
     /// Its weight among those that hold the same.
     weight: u32,
 }
 
-impl Page {
-    const NONE: Page = Page {
+impl PageWait {
+    const NONE: PageWait = PageWait {
         waits_for: For::Part(LatencyPart::Queue),
         since: Instant::ZERO,
         times: [0; LatencyPart::OF_DIES],
@@ -102,7 +102,7 @@ impl Page {
         parts: LatencyParts::NONE,
         die: None,
         served_as: None,
-        holds: Holds::Nothing,
+        holds: HeldPlace::Nothing,
         weight: 0,
     };
 }
@@ -163,7 +163,7 @@ pub(super) struct Waits {
     /// By die, its queue of a dynamic allocation.
     queues: Vec<Queue>,
     /// By number of the transaction.
-    pages: Vec<Page>,
+    pages: Vec<PageWait>,
     requests: Vec<Entered>,
     /// Those that have a place in the device.
     places: Holders,
@@ -197,7 +197,7 @@ impl Waits {
     pub(super) const BYTES: usize = size_of::<Waits>() + History::BYTES;
 
     /// Bytes for each page of a request in the device. A vector grows to twice its length.
-    pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<Page>();
+    pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<PageWait>();
 
     /// All dies idle, and no request in the device.
     pub(super) fn new(geometry: &Geometry, allocation: &Allocation, queue_depth: u32, has_buffer: bool) -> Waits {
@@ -268,15 +268,15 @@ impl Waits {
     pub(super) fn page_comes(&mut self, now: Instant, page: TransactionId, work: Work) {
         let at = page.number() as usize;
         if self.pages.len() <= at {
-            self.pages.resize(at + 1, Page::NONE);
+            self.pages.resize(at + 1, PageWait::NONE);
         }
         let (holds, weight) = match work {
-            Work::Read(request) | Work::Write(request) => (Holds::Place, self.requests[request.0 as usize].weight),
-            Work::WriteBuffered(_) => (Holds::Room, 1),
+            Work::Read(request) | Work::Write(request) => (HeldPlace::Place, self.requests[request.0 as usize].weight),
+            Work::WriteBuffered(_) => (HeldPlace::Room, 1),
             // A write waits for it, which holds what there is to hold.
-            Work::ReadOld(_) | Work::Trim { .. } => (Holds::Nothing, 0),
+            Work::ReadOld(_) | Work::Trim { .. } => (HeldPlace::Nothing, 0),
         };
-        self.pages[at] = Page { since: now, holds, weight, ..Page::NONE };
+        self.pages[at] = PageWait { since: now, holds, weight, ..PageWait::NONE };
         self.shift(now, page, true);
     }
 
@@ -336,7 +336,7 @@ impl Waits {
     pub(super) fn page_is_done(&mut self, now: Instant, page: TransactionId, request: RequestId) {
         self.end_wait(now, page);
         self.page_ends(now, page);
-        let Page { parts, die, .. } = *self.page(page);
+        let PageWait { parts, die, .. } = *self.page(page);
         let request = &mut self.requests[request.0 as usize];
         (request.last, request.die) = (parts, die);
     }
@@ -344,7 +344,7 @@ impl Waits {
     /// A page no longer holds what others may wait for.
     pub(super) fn page_leaves(&mut self, now: Instant, page: TransactionId) {
         self.shift(now, page, false);
-        self.page(page).holds = Holds::Nothing;
+        self.page(page).holds = HeldPlace::Nothing;
     }
 
     /// A page of the write buffer is done, whoever waits for it.
@@ -356,7 +356,7 @@ impl Waits {
     /// A page holds nothing any more, and its die has done what it did for it.
     fn page_ends(&mut self, now: Instant, page: TransactionId) {
         self.page_leaves(now, page);
-        let Page { die, served_as, parts, .. } = *self.page(page);
+        let PageWait { die, served_as, parts, .. } = *self.page(page);
         // It may end more than once: for each write with FUA that waits for it.
         if let (Some(die), Some(at)) = (die, served_as) {
             self.page(page).served_as = None;
@@ -366,7 +366,7 @@ impl Waits {
         }
     }
 
-    fn page(&mut self, page: TransactionId) -> &mut Page {
+    fn page(&mut self, page: TransactionId) -> &mut PageWait {
         &mut self.pages[page.number() as usize]
     }
 
@@ -387,11 +387,11 @@ impl Waits {
 
     /// Counts a page among those that hold what it holds, as one that waits for what it waits for, or no longer does.
     fn shift(&mut self, now: Instant, page: TransactionId, begins: bool) {
-        let Page { waits_for, lacks_entry, holds, weight, .. } = *self.page(page);
+        let PageWait { waits_for, lacks_entry, holds, weight, .. } = *self.page(page);
         let (holders, clock) = match holds {
-            Holds::Nothing => return,
-            Holds::Place => (&mut self.places, now.ns()),
-            Holds::Room => (&mut self.room, self.room_clock.at(now)),
+            HeldPlace::Nothing => return,
+            HeldPlace::Place => (&mut self.places, now.ns()),
+            HeldPlace::Room => (&mut self.room, self.room_clock.at(now)),
         };
         let (of_die, weight) = (u64::from(weight), u64::from(weight) * self.dies_of_queue);
         let role = if lacks_entry { Role::Entry } else { Role::Turn };
@@ -409,7 +409,7 @@ impl Waits {
 
     /// Splits the time since a page began to wait; it may wait on for the same.
     fn end_wait(&mut self, now: Instant, page: TransactionId) {
-        let Page { waits_for, since, times, lacks_entry, .. } = *self.page(page);
+        let PageWait { waits_for, since, times, lacks_entry, .. } = *self.page(page);
         let waited = (now - since).ns();
         let (dies, own) = match waits_for {
             For::Die(_) => (1, None),

@@ -4,7 +4,7 @@ use base::{Die, Domain, Queue};
 
 use super::settle::{Read, Settled, Stand};
 use super::{Action, Commands};
-use crate::timed::choose::{Candidate, Choice, Next, View, Waiting};
+use crate::timed::choose::{Candidate, DieChoice, Next, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
 use crate::timed::plain::known;
@@ -43,7 +43,7 @@ impl Commands {
 
     /// The most urgent program or collection step of a die, after what is due there. Out of line, since plain devices know it mostly.
     #[inline(never)]
-    fn choice(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Choice {
+    fn choice(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> DieChoice {
         let settled = self.settle(context, host, die);
         let choice = self.choice_among(context, host, die, &settled);
         debug_assert_eq!(choice, self.choice_among(context, host, die, &settled), "asking changes nothing");
@@ -52,7 +52,7 @@ impl Commands {
 
     /// The choice of a die between its first read and the most urgent of all else.
     #[inline(always)]
-    fn choose(&self, context: &Context<'_, impl Plan>, die: Die, choice: Choice, read: Option<Read>) -> Next {
+    fn choose(&self, context: &Context<'_, impl Plan>, die: Die, choice: DieChoice, read: Option<Read>) -> Next {
         let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
         let read = read.filter(|_| !context.plan.has().schedules || !self.has_waited(context, die, choice));
         choice.next(self.scheduler, read.and_then(|_| context.queues.reads(die).first_age()))
@@ -67,7 +67,7 @@ impl Commands {
 
     /// True if other work of a die has waited so long for its reads that it goes before them.
     #[inline]
-    fn has_waited(&self, context: &Context<'_, impl Plan>, die: Die, choice: Choice) -> bool {
+    fn has_waited(&self, context: &Context<'_, impl Plan>, die: Die, choice: DieChoice) -> bool {
         let Some(patience) = &self.patience else { return false };
         choice.age().is_some_and(|age| patience.is_over(die, age, context.now))
     }
@@ -89,9 +89,9 @@ impl Commands {
 
     /// The most urgent program or collection step of a die that stands so.
     #[inline(always)]
-    fn choice_among(&self, context: &Context<'_, impl Plan>, host: &Host, die: Die, settled: &Settled) -> Choice {
-        let nothing = Choice::new(self.scheduler, self.collections.are_correcting(die));
-        self.views(context, host, die, settled).fold(nothing, Choice::with)
+    fn choice_among(&self, context: &Context<'_, impl Plan>, host: &Host, die: Die, settled: &Settled) -> DieChoice {
+        let nothing = DieChoice::new(self.scheduler, self.collections.are_correcting(die));
+        self.views(context, host, die, settled).fold(nothing, DieChoice::with)
     }
 
     /// All that a die could do that stands so, besides reads.

@@ -8,7 +8,7 @@ use base::{Duration, Instant, RequestKind};
 use config::Config;
 use config::model::Host;
 
-use super::lane::{Coming, Lane};
+use super::lane::{IncomingRequest, Lane};
 
 /// The commands that the controller deals with.
 pub(super) struct Controller {
@@ -17,7 +17,7 @@ pub(super) struct Controller {
     interval: Duration,
     /// When the next may begin.
     free: Instant,
-    commands: Lane<Coming>,
+    commands: Lane<IncomingRequest>,
     /// Pages of them.
     pages: u32,
     /// How many of them are no reads.
@@ -26,7 +26,7 @@ pub(super) struct Controller {
 
 impl Controller {
     /// Bytes for each request in the device. A queue grows to twice its length.
-    pub(super) const BYTES_OF_REQUEST: usize = 2 * size_of::<(Instant, Coming)>();
+    pub(super) const BYTES_OF_REQUEST: usize = 2 * size_of::<(Instant, IncomingRequest)>();
 
     /// A controller, if commands take it time.
     pub(super) fn new(config: &Host) -> Option<Controller> {
@@ -47,7 +47,7 @@ impl Controller {
     }
 
     /// A command comes.
-    pub(super) fn take(&mut self, now: Instant, coming: Coming) {
+    pub(super) fn take(&mut self, now: Instant, coming: IncomingRequest) {
         let begins = self.free.max(now);
         self.free = begins + self.interval;
         self.pages += coming.span.len();
@@ -61,7 +61,7 @@ impl Controller {
     }
 
     /// A command that it has dealt with by now.
-    pub(super) fn done(&mut self, now: Instant) -> Option<Coming> {
+    pub(super) fn done(&mut self, now: Instant) -> Option<IncomingRequest> {
         let coming = self.commands.passed(now)?;
         self.pages -= coming.span.len();
         self.others -= u32::from(coming.request.kind != RequestKind::Read);

@@ -9,7 +9,7 @@ use crate::timed::queues::RequestId;
 
 /// A request on its way to the device.
 #[derive(Clone, Copy)]
-pub(super) struct Coming {
+pub(super) struct IncomingRequest {
     pub(super) id: RequestId,
     pub(super) request: Request,
     pub(super) span: Span,

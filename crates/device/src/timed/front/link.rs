@@ -5,13 +5,13 @@
 
 use base::{Instant, RequestKind};
 
-use super::lane::{Coming, Lane};
+use super::lane::{IncomingRequest, Lane};
 use crate::timed::queues::{RequestId, TransactionId};
 use crate::timed::timing::passing;
 
 /// Data on their way to the host.
 #[derive(Clone, Copy)]
-pub(super) enum Going {
+pub(super) enum OutgoingData {
     /// The part of a page that was read for which a request asked.
     Page(TransactionId),
     /// Data that the device had without flash.
@@ -22,16 +22,16 @@ pub(super) enum Going {
 pub(super) struct Link {
     /// Bytes per second.
     rate: u64,
-    inbound: Lane<Coming>,
-    outbound: Lane<Going>,
+    inbound: Lane<IncomingRequest>,
+    outbound: Lane<OutgoingData>,
     /// Pages of the requests on their way to the device.
     pages_coming: u32,
 }
 
 impl Link {
     /// Bytes for each request in the device, and for each of its pages. A queue grows to twice its length.
-    pub(super) const BYTES_OF_REQUEST: usize = 2 * size_of::<(Instant, Coming)>();
-    pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<(Instant, Going)>();
+    pub(super) const BYTES_OF_REQUEST: usize = 2 * size_of::<(Instant, IncomingRequest)>();
+    pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<(Instant, OutgoingData)>();
 
     pub(super) fn new(rate: u64) -> Link {
         Link { rate, inbound: Lane::new(), outbound: Lane::new(), pages_coming: 0 }
@@ -48,15 +48,15 @@ impl Link {
     }
 
     /// A request begins its way to the device. Only writes have data.
-    pub(super) fn receive(&mut self, now: Instant, coming: Coming) {
-        let Coming { request, span, .. } = coming;
+    pub(super) fn receive(&mut self, now: Instant, coming: IncomingRequest) {
+        let IncomingRequest { request, span, .. } = coming;
         let bytes = if request.kind == RequestKind::Write { request.size } else { 0 };
         self.pages_coming += span.len();
         self.inbound.send(now, passing(bytes, self.rate), coming);
     }
 
     /// Data begin their way to the host.
-    pub(super) fn send(&mut self, now: Instant, bytes: u64, going: Going) {
+    pub(super) fn send(&mut self, now: Instant, bytes: u64, going: OutgoingData) {
         self.outbound.send(now, passing(bytes, self.rate), going);
     }
 
@@ -66,14 +66,14 @@ impl Link {
     }
 
     /// A request that has come by now.
-    pub(super) fn came(&mut self, now: Instant) -> Option<Coming> {
+    pub(super) fn came(&mut self, now: Instant) -> Option<IncomingRequest> {
         let coming = self.inbound.passed(now)?;
         self.pages_coming -= coming.span.len();
         Some(coming)
     }
 
     /// Data that have gone by now.
-    pub(super) fn went(&mut self, now: Instant) -> Option<Going> {
+    pub(super) fn went(&mut self, now: Instant) -> Option<OutgoingData> {
         self.outbound.passed(now)
     }
 }

@@ -7,7 +7,7 @@ pub(super) mod controller;
 mod lane;
 mod link;
 mod passing;
-pub(super) mod wanted;
+pub(super) mod ranges;
 
 use base::Instant;
 use config::{Config, model};
@@ -16,8 +16,8 @@ use super::context::Context;
 use super::plan::Plan;
 use super::queues::TransactionId;
 use controller::Controller;
-use link::{Going, Link};
-use wanted::Wanted;
+use link::{Link, OutgoingData};
+use ranges::ReadRanges;
 
 /// The three that pass in order, each by itself: data to the device, data to the host, and commands.
 const LANES: usize = 3;
@@ -37,7 +37,7 @@ pub(super) fn bytes_of_request(config: &Config) -> usize {
 /// Bytes for each of its pages.
 pub(super) fn bytes_of_page(config: &Config) -> usize {
     let linked = if config.host.link.is_some() { Link::BYTES_OF_PAGE } else { 0 };
-    linked + if Wanted::is_configured(config) { Wanted::BYTES_OF_PAGE } else { 0 }
+    linked + if ReadRanges::is_configured(config) { ReadRanges::BYTES_OF_PAGE } else { 0 }
 }
 
 impl Front {
@@ -68,7 +68,7 @@ impl Front {
     /// Data of a read begin their way to the host. Returns whether they have one.
     pub(super) fn send(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) -> bool {
         let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted) else { return false };
-        link.send(context.now, wanted.bytes(read), Going::Page(read));
+        link.send(context.now, wanted.bytes(read), OutgoingData::Page(read));
         context.note(|waits, now| waits.leaves(now, read));
         true
     }

@@ -3,8 +3,8 @@
 use base::{Request, RequestKind};
 use metrics::LatencyPart;
 
-use super::lane::Coming;
-use super::link::Going;
+use super::lane::IncomingRequest;
+use super::link::OutgoingData;
 use crate::pages::Span;
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -20,7 +20,7 @@ impl Host {
         request: Request,
         span: Span,
     ) {
-        let coming = Coming { id, request, span };
+        let coming = IncomingRequest { id, request, span };
         let Some(controller) = &mut self.front.controller else { return self.pass_link(context, coming) };
         context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
         controller.take(context.now, coming);
@@ -28,8 +28,8 @@ impl Host {
     }
 
     /// Sends a request on its way over the link; a read has no data there.
-    fn pass_link(&mut self, context: &mut Context<'_, impl Plan>, coming: Coming) {
-        let Coming { id, request, span } = coming;
+    fn pass_link(&mut self, context: &mut Context<'_, impl Plan>, coming: IncomingRequest) {
+        let IncomingRequest { id, request, span } = coming;
         match &mut self.front.link {
             Some(link) if request.kind != RequestKind::Read => {
                 context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Link));
@@ -61,7 +61,7 @@ impl Host {
     /// Takes in the requests that have passed the link.
     fn come_in(&mut self, context: &mut Context<'_, impl Plan>) {
         while let Some(coming) = self.front.link.as_mut().and_then(|link| link.came(context.now)) {
-            let Coming { id, request, span } = coming;
+            let IncomingRequest { id, request, span } = coming;
             context.note(|waits, now| waits.request_has_passed(now, id));
             self.take_in(context, id, &request, span);
         }
@@ -71,11 +71,11 @@ impl Host {
     fn go_out(&mut self, context: &mut Context<'_, impl Plan>) {
         while let Some(gone) = self.front.link.as_mut().and_then(|link| link.went(context.now)) {
             let request = match gone {
-                Going::Rest(request) => {
+                OutgoingData::Rest(request) => {
                     context.note(|waits, now| waits.rest_is_done(now, request));
                     request
                 }
-                Going::Page(read) => {
+                OutgoingData::Page(read) => {
                     let Work::Read(request) = context.queues.get(read).work else { unreachable!("only reads go out") };
                     context.queues.release(read);
                     context.note(|waits, now| waits.page_is_done(now, read, request));
@@ -94,7 +94,7 @@ impl Host {
             && rest > 0
         {
             self.requests.wait_for(request, 1);
-            link.send(context.now, rest, Going::Rest(request));
+            link.send(context.now, rest, OutgoingData::Rest(request));
             context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
         }
     }

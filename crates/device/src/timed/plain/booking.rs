@@ -1,7 +1,7 @@
 //! The next work of a die, where that is known: a page that is moved is one event, unless something comes in between.
 
 use base::{Cause, Die, Domain, Instant, OpKind, Ppn};
-use ftl::Spot;
+use ftl::PageAddress;
 
 use super::record::{Booking, Bookings, Reached};
 use crate::device::Device;
@@ -44,7 +44,7 @@ impl Booking {
         passage: &mut Passage,
         (die, now): (Die, Instant),
         (domain, page): (Domain, Ppn),
-        (to, next): (Ppn, Spot),
+        (to, next): (Ppn, PageAddress),
     ) {
         let rank = passage.ways.rank_of_array(die);
         let (Ways { timing, timers, channels, .. }, flash) = (&mut passage.ways, &device.flash);
@@ -192,7 +192,7 @@ impl Ways {
         context: &mut Context<'_, impl Plan>,
         die: Die,
         item: Item,
-        next: Spot,
+        next: PageAddress,
         until: Instant,
     ) {
         let (Context { device, plan, .. }, Carried::Domain(domain)) = (context, item.carried) else { return };

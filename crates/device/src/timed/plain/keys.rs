@@ -4,7 +4,7 @@
 use base::{Domain, Queue};
 
 use crate::scheduler::NOT_URGENT;
-use crate::timed::choose::{Candidate, Choice};
+use crate::timed::choose::{Candidate, DieChoice};
 use crate::timed::queues::TransactionId;
 
 /// The beginning of a collection.
@@ -74,12 +74,12 @@ impl Urgency {
     }
 }
 
-impl Choice {
+impl DieChoice {
     /// The meaning of the least urgency of a die's domains, which have queues of their own. `None`: they have to be looked at.
     #[inline(always)]
-    pub(in crate::timed) fn of_least((urgency, domain): (Urgency, Domain)) -> Option<Choice> {
+    pub(in crate::timed) fn of_least((urgency, domain): (Urgency, Domain)) -> Option<DieChoice> {
         let best = urgency.candidate(domain)?.map(|candidate| (urgency.age(), 0, candidate));
-        Some(Choice { awaits_correction: false, best })
+        Some(DieChoice { awaits_correction: false, best })
     }
 
     /// The same for domains that share a queue, whose first write has that age and goes to `domain`, if one takes it.
@@ -88,8 +88,8 @@ impl Choice {
         least: (Urgency, Domain),
         (queue, write): (Queue, Option<(u64, TransactionId)>),
         domain: impl FnOnce() -> Option<Domain>,
-    ) -> Option<Choice> {
-        let Choice { best, .. } = Choice::of_least(least)?;
+    ) -> Option<DieChoice> {
+        let DieChoice { best, .. } = DieChoice::of_least(least)?;
         let best = match (best, write) {
             (Some((_, begun, collection)), Some((age, _))) if !least.0.is_passed() => Some((age, begun, collection)),
             (Some((_, begun, collection)), _) => Some((NOT_URGENT, begun, collection)),
@@ -99,6 +99,6 @@ impl Choice {
             }),
             (None, None) => None,
         };
-        Some(Choice { awaits_correction: false, best })
+        Some(DieChoice { awaits_correction: false, best })
     }
 }

@@ -2,7 +2,7 @@
 
 use base::Die;
 
-use crate::timed::choose::{Candidate, Choice};
+use crate::timed::choose::{Candidate, DieChoice};
 use crate::timed::commands::Action;
 use crate::timed::context::Context;
 use crate::timed::plan::Plan;
@@ -33,13 +33,13 @@ fn all_wait(context: &Context<'_, impl Plan>, die: Die) -> bool {
 
 /// The most urgent program or collection step of a die, where that is known without a look at its domains.
 #[inline(always)]
-pub(in crate::timed) fn least(context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
+pub(in crate::timed) fn least(context: &Context<'_, impl Plan>, die: Die) -> Option<DieChoice> {
     if !are_compared(context) {
         return None;
     }
     let least = context.queues.least(die);
     if !context.plan.is_dynamic() {
-        return Choice::of_least(least);
+        return DieChoice::of_least(least);
     }
     let queue = context.device.allocation.dynamic()?.queue_of_die(die);
     let waiting = context.queues.writes(queue);
@@ -47,7 +47,9 @@ pub(in crate::timed) fn least(context: &Context<'_, impl Plan>, die: Die) -> Opt
         return None;
     }
     let write = waiting.first_age().zip(waiting.first());
-    Choice::of_sharing(least, (queue, write), || context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die))
+    DieChoice::of_sharing(least, (queue, write), || {
+        context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)
+    })
 }
 
 /// True if keys are kept.

@@ -2,7 +2,7 @@
 //! `steps` does for all, asked for by unit and slot.
 
 use base::{Cause, Die, Domain, OpKind, Ppn};
-use ftl::{ANYWHERE, PlainPages, Spot};
+use ftl::{ANYWHERE, PageAddress, PlainPages};
 
 use crate::device::{Device, count_moves};
 use crate::timed::Timed;
@@ -74,7 +74,7 @@ impl Commands {
         context: &mut Context<'_, impl Plan>,
         die: Die,
         domain: Domain,
-    ) -> Option<Spot> {
+    ) -> Option<PageAddress> {
         if context.plan.bookings().is_none() || context.draining || context.queues.reads(die).first().is_some() {
             return None;
         }
@@ -95,7 +95,7 @@ impl Commands {
         queues: &Queues,
         die: Die,
         domain: Domain,
-    ) -> Option<(Ppn, Spot)> {
+    ) -> Option<(Ppn, PageAddress)> {
         if !self.goes_on(queues, die, domain) {
             return None;
         }
@@ -193,7 +193,7 @@ impl Commands {
 
 /// Reads a page for a collection, as part of a command.
 #[inline(always)]
-fn add_read(device: &mut Device, command: &mut Command, domain: Domain, from: Spot, mut in_hand: InHand<'_>) {
+fn add_read(device: &mut Device, command: &mut Command, domain: Domain, from: PageAddress, mut in_hand: InHand<'_>) {
     device.flash.read_spot(from);
     command.add(from.at, Carried::Domain(domain));
     in_hand.take(from.at);

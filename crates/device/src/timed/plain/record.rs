@@ -4,7 +4,7 @@
 //! Who looks at them in between, as rows of the series do, has told them before what began by then.
 
 use base::{Cause, Die, Domain, Instant, OpKind, Ppn, Slot, Unit};
-use ftl::{ANYWHERE, PlainPages, Spot};
+use ftl::{ANYWHERE, PageAddress, PlainPages};
 
 use crate::device::{Device, count_moves};
 use crate::timed::timing::Line;
@@ -34,7 +34,7 @@ pub(super) struct Booking {
     /// The page in hand.
     pub(super) page: Ppn,
     /// The page that is read behind it.
-    pub(super) next: Spot,
+    pub(super) next: PageAddress,
     /// From when on the figures of the channel have not heard of the page's way: it leaves the die, whatever comes, and is sent back.
     pub(super) untold: Instant,
     /// When the channel begins to send the page back to the die, and when it is there.
@@ -71,7 +71,7 @@ impl Bookings {
             channel: geometry.channel_of_die(die),
             domain: Domain::new(0),
             page: Ppn(0),
-            next: Spot { at: Ppn(0), unit: Unit::new(0), slot: Slot::FIRST },
+            next: PageAddress { at: Ppn(0), unit: Unit::new(0), slot: Slot::FIRST },
             untold: Instant::ZERO,
             moves: Instant::ZERO,
             sent: Instant::ZERO,

@@ -22,7 +22,7 @@ const MAX_PAGES: u32 = ftl::MAX_LANES as u32;
 
 /// A page that waits for the rest of its wordline.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct WaitingPage {
     item: Item,
     cause: Cause,
     block: u32,
@@ -47,11 +47,11 @@ pub(in crate::timed) struct Wordlines {
     /// The time that the array takes for each of two passes.
     passes: [Delay; 2],
     /// By die; empty where every page is programmed by itself.
-    waiting: Vec<Vec<Waiting>>,
+    waiting: Vec<Vec<WaitingPage>>,
     /// True if wordlines are programmed in two passes.
     twice: bool,
     /// By die, pages of wordlines that have had their first pass, or have it now.
-    between: Vec<Vec<Waiting>>,
+    between: Vec<Vec<WaitingPage>>,
     /// By die, wordlines whose second pass is due, those of a command together, each by its block and last page.
     again: Vec<VecDeque<Vec<(u32, u32)>>>,
     /// In the order of time.
@@ -64,9 +64,9 @@ impl Wordlines {
     /// Bytes for each die.
     fn bytes_of_die(device: &model::Device) -> usize {
         // Pages of a wordline on every plane wait, and one of each has a time. With two passes there are two wordlines more.
-        let waiting = if is_twice(device) { 3 } else { 1 } * size_of::<Waiting>();
+        let waiting = if is_twice(device) { 3 } else { 1 } * size_of::<WaitingPage>();
         let pages = MAX_PAGES as usize * (waiting + size_of::<Due>());
-        if is_configured(device) { 3 * size_of::<Vec<Waiting>>() + 2 * pages } else { 0 }
+        if is_configured(device) { 3 * size_of::<Vec<WaitingPage>>() + 2 * pages } else { 0 }
     }
 
     fn new(device: &model::Device, dies: u32, due: Delay, passes: [Delay; 2]) -> Wordlines {
@@ -123,12 +123,12 @@ impl Wordlines {
                 let erases = flash.erases_of(item.ppn);
                 self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, erases });
             }
-            waiting.push(Waiting { item, cause, block });
+            waiting.push(WaitingPage { item, cause, block });
         }
         command.begin_wordlines();
         for &item in new.items().iter().filter(|item| flash.is_last_of_wordline(item.ppn)) {
             let whole = flash.block_of(item.ppn);
-            waiting.retain(|&Waiting { item, cause, block }| {
+            waiting.retain(|&WaitingPage { item, cause, block }| {
                 if block == whole {
                     command.add_for(item, cause);
                 }
@@ -149,7 +149,7 @@ impl Wordlines {
         let (mut before, mut own) = (Vec::new(), Vec::new());
         for (at, &item) in command.items().iter().enumerate() {
             let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
-            self.between[die.index()].push(Waiting { item, cause: command.cause_at(at), block });
+            self.between[die.index()].push(WaitingPage { item, cause: command.cause_at(at), block });
             if flash.last_of_wordline(page) != page {
                 continue;
             }
@@ -167,7 +167,7 @@ impl Wordlines {
         command.begin_wordlines();
         command.set_pass(Pass::Second);
         for wordline in wordlines {
-            self.between[die.index()].retain(|&Waiting { item, cause, block }| {
+            self.between[die.index()].retain(|&WaitingPage { item, cause, block }| {
                 let is_of_it = (block, flash.last_of_wordline(flash.page_offset(item.ppn))) == wordline;
                 if is_of_it {
                     command.add_for(item, cause);
@@ -208,7 +208,7 @@ impl Wordlines {
         // The dies begin anew with those between two passes.
         for (at, pages) in waiting.enumerate() {
             let die = Die::new((at % self.waiting.len()) as u32);
-            for &Waiting { item: Item { ppn, .. }, block, .. } in pages {
+            for &WaitingPage { item: Item { ppn, .. }, block, .. } in pages {
                 let is_due = |due: &Due| flash.block_of(due.page) == block;
                 if flash.is_held_back_by(unit, ppn)
                     && !is_settled(self.twice, flash, ppn)

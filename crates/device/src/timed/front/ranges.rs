@@ -6,9 +6,9 @@ use config::Config;
 use crate::timed::queues::TransactionId;
 
 /// By number of the transaction, the first byte that a read wants of its page, and the one behind the last; nothing: no part of it.
-pub(in crate::timed) struct Wanted(Vec<(u32, u32)>);
+pub(in crate::timed) struct ReadRanges(Vec<(u32, u32)>);
 
-impl Wanted {
+impl ReadRanges {
     /// Bytes for each page of a request in the device. A vector grows to twice its length.
     pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<(u32, u32)>();
 
@@ -17,8 +17,8 @@ impl Wanted {
         config.host.link.is_some() || codeword(&config.device.features).is_some()
     }
 
-    pub(in crate::timed) fn new() -> Wanted {
-        Wanted(Vec::new())
+    pub(in crate::timed) fn new() -> ReadRanges {
+        ReadRanges(Vec::new())
     }
 
     /// A page comes into the device: the whole of it, until something else is said.
