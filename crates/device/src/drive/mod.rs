@@ -21,7 +21,6 @@ use config::Config;
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::flash::Fault;
-use crate::pages::Span;
 use cache::Cache;
 use trims::Trims;
 
@@ -124,9 +123,9 @@ impl Drive {
 
     /// Blocks that are erased and in no use.
     pub fn free_blocks(&self) -> u64 {
-        let ftl = &self.device.ftl;
+        let (ftl, pages) = (&self.device.ftl, self.device.has.pages.expect("refused before"));
         let width = u64::from(ftl.geometry().unit_width);
-        ftl.geometry().all_domains().map(|domain| u64::from(ftl.spare_units(domain)) * width).sum()
+        ftl.geometry().all_domains().map(|domain| u64::from(pages.free_units(ftl, domain)) * width).sum()
     }
 
     /// Blocks erased since the drive was opened.

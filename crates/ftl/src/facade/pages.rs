@@ -68,4 +68,9 @@ impl PageMapping {
     pub fn writes(self, ftl: &Ftl) -> u64 {
         of_pages!(&ftl.mapping, page => page.kernel.writes())
     }
+
+    /// Free units of a domain.
+    pub fn free_units(self, ftl: &Ftl, domain: Domain) -> u32 {
+        of_pages!(&ftl.mapping, page => page.kernel.free(domain))
+    }
 }
