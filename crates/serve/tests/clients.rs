@@ -100,9 +100,12 @@ fn fio_finds_its_data_again() {
         return;
     }
     let (server, path) = served(Arc::new(Memory::new(SIZE)));
-    let options = "--name=verify --ioengine=nbd --rw=randwrite --bs=4k --iodepth=32 --verify=crc32c --verify_fatal=1 \
+    let options = "--name=verify --ioengine=nbd --rw=randwrite --bs=4k --iodepth=32 --verify=crc32c --verify_state_save=0 --verify_fatal=1 \
                    --fsync=20 --randseed=1 --size=2m";
-    run(Command::new("fio").args(options.split_whitespace()).arg(format!("--uri={}", uri(&path))));
+    run(Command::new("fio")
+        .current_dir(std::env::temp_dir())
+        .args(options.split_whitespace())
+        .arg(format!("--uri={}", uri(&path))));
     assert_eq!((server.counts().writes, server.counts().reads), (512, 512));
     assert!(server.counts().flushes > 20, "{:?}", server.counts());
     assert_eq!((server.counts().errors, server.lines()), (0, vec![]));
