@@ -8,7 +8,9 @@ use device::drive::{Drive, DriveError, Restart, SECTOR};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
-use serve::{Address, BlockSizes, Blocks, Counts, Cut, CutAt, End, Error, Figures, Limits, Listener, LogWrites};
+use serve::{
+    Address, BlockSizes, Blocks, Cut, CutAt, Error, Limits, Listener, LiveFigures, LogWrites, RequestCounts, ServerEnd,
+};
 
 use crate::caller::Caller;
 use crate::configs::Given;
@@ -99,10 +101,10 @@ impl Blocks for ServedDrive {
         }
     }
 
-    fn figures(&self) -> Figures {
+    fn figures(&self) -> LiveFigures {
         self.drive().map_or_else(
-            |_| Figures::default(),
-            |drive| Figures {
+            |_| LiveFigures::default(),
+            |drive| LiveFigures {
                 waf: drive.write_amplification(),
                 free_blocks: Some(drive.free_blocks()),
                 erases: Some(drive.erases()),
@@ -185,8 +187,8 @@ impl Server {
             server.as_ref()?.wait(Duration::from_secs_f64(seconds.clamp(0.0, 3600.0)))
         })?;
         Some(match end {
-            End::PowerCut => "the power is cut".into(),
-            End::Broken(text) => format!("the device broke: {text}"),
+            ServerEnd::PowerCut => "the power is cut".into(),
+            ServerEnd::Broken(text) => format!("the device broke: {text}"),
         })
     }
 
@@ -196,12 +198,12 @@ impl Server {
         server.and_then(|server| server.as_ref().map(serve::Server::lines)).unwrap_or_default()
     }
 
-    /// What there is to tell, as JSON text: what clients did, and figures of the drive and of its restart.
+    /// All that there is to tell, as JSON text: requests of clients, and figures of the drive and of its restart.
     fn status(&self, py: Python<'_>) -> String {
         let (counts, connected) = py.detach(|| {
             let server = self.server.lock().ok();
             let server = server.as_ref().and_then(|server| server.as_ref());
-            server.map_or((Counts::default(), 0), |server| (server.counts(), server.connected()))
+            server.map_or((RequestCounts::default(), 0), |server| (server.counts(), server.connected()))
         });
         let (figures, restart) = (py.detach(|| self.served.figures()), self.served.restart);
         json!({

@@ -46,9 +46,9 @@ pub enum Error {
     PowerCut,
 }
 
-/// Figures of a device while it runs, for the line on the terminal. `None` where a device has no such thing.
+/// LiveFigures of a device while it runs, for the line on the terminal. `None` where a device has no such thing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Figures {
+pub struct LiveFigures {
     /// Bytes programmed per byte that the host wrote, since the device was opened.
     pub waf: Option<f64>,
     /// Erased blocks, ready to be written.
@@ -110,9 +110,9 @@ pub trait Blocks: Send + Sync {
     /// by then, and every later one, gets [`Error::PowerCut`]. What the device keeps stays as the power left it.
     fn cut_after(&self, operations: u64);
 
-    /// Figures for the terminal, at the cost of a few loads.
-    fn figures(&self) -> Figures {
-        Figures::default()
+    /// LiveFigures for the terminal, at the cost of a few loads.
+    fn figures(&self) -> LiveFigures {
+        LiveFigures::default()
     }
 
     /// Ends cleanly: flushes, and writes what makes the next start fast. No request follows.

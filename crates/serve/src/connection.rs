@@ -8,10 +8,10 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blocks::{self, Blocks, Error};
-use crate::counters::Counters;
+use crate::counters::RequestCounters;
 use crate::protocol::{
-    CLIENT_FLAGS, GREETING, NO_ZEROES, OPTION_DATA_MAX, OptionHead, Request, Wanted, ability, chunk, chunk_head, code,
-    command, flag, info, option, option_reply, reply, simple_reply,
+    CLIENT_FLAGS, ExportQuery, GREETING, NO_ZEROES, OPTION_DATA_MAX, OptionHead, RequestHead, ability, chunk,
+    chunk_head, code, command, flag, info, option, option_reply, reply, simple_reply,
 };
 use crate::wire::{Wire, is_timeout};
 
@@ -25,7 +25,7 @@ const KEPT: usize = 1 << 20;
 /// Everything that the connections of one server share.
 pub(crate) struct Shared<'a> {
     pub blocks: &'a dyn Blocks,
-    pub counters: &'a Counters,
+    pub counters: &'a RequestCounters,
     /// True when the server stops: requests that have not begun get `ESHUTDOWN`.
     pub stopping: &'a AtomicBool,
 }
@@ -131,7 +131,7 @@ impl<S: Read + Write> Connection<'_, S> {
                 self.send(&option_reply(option, reply::ERR_INVALID, b"this option has no data"));
             }
             option::INFO | option::GO => {
-                let Some(wanted) = Wanted::parse(&data) else {
+                let Some(wanted) = ExportQuery::parse(&data) else {
                     let text = b"the lengths in this option do not add up to its own";
                     self.send(&option_reply(option, reply::ERR_INVALID, text));
                     return Ok(false);
@@ -188,7 +188,7 @@ impl<S: Read + Write> Connection<'_, S> {
     /// Answers requests until the client is gone.
     fn answer(&mut self) -> Result<Never, Gone> {
         while self.wire.wait()? {
-            let request = Request::parse(&self.wire.read_array()?)
+            let request = RequestHead::parse(&self.wire.read_array()?)
                 .map_err(|magic| Gone::Problem(format!("it lost its way: {magic:#010x} is no request")))?;
             if request.command == command::DISC {
                 break;
@@ -208,8 +208,8 @@ impl<S: Read + Write> Connection<'_, S> {
     }
 
     /// Reads the data of a write, and refuses what is no good request.
-    fn take(&mut self, request: &Request) -> Result<Result<(), Refusal>, Gone> {
-        let Request { command, length, .. } = *request;
+    fn take(&mut self, request: &RequestHead) -> Result<Result<(), Refused>, Gone> {
+        let RequestHead { command, length, .. } = *request;
         let refusal = self.refusal(request);
         if command == command::WRITE {
             if length > SKIPPED_MAX {
@@ -227,11 +227,11 @@ impl<S: Read + Write> Connection<'_, S> {
     }
 
     /// Why a request is refused before the device sees it.
-    fn refusal(&self, request: &Request) -> Option<Refusal> {
-        let Request { flags, command, offset, length, .. } = *request;
+    fn refusal(&self, request: &RequestHead) -> Option<Refused> {
+        let RequestHead { flags, command, offset, length, .. } = *request;
         let blocks = self.shared.blocks;
         let Some(name) = name(command) else {
-            return Some(Refusal::new(code::EINVAL, format!("command {command} is not known here")));
+            return Some(Refused::new(code::EINVAL, format!("command {command} is not known here")));
         };
         let mut allowed = flag::FUA;
         if command == command::WRITE_ZEROES {
@@ -242,14 +242,14 @@ impl<S: Read + Write> Connection<'_, S> {
         }
         if flags & !allowed != 0 {
             let unknown = flags & !allowed;
-            return Some(Refusal::new(code::EINVAL, format!("a {name} has no flags {unknown:#x}")));
+            return Some(Refused::new(code::EINVAL, format!("a {name} has no flags {unknown:#x}")));
         }
         if self.shared.stopping.load(Ordering::Relaxed) {
-            return Some(Refusal::new(code::ESHUTDOWN, "the server stops".into()));
+            return Some(Refused::new(code::ESHUTDOWN, "the server stops".into()));
         }
         if command == command::FLUSH {
             let text = || "a flush has no offset and no length".into();
-            return (offset != 0 || length != 0).then(|| Refusal::new(code::EINVAL, text()));
+            return (offset != 0 || length != 0).then(|| Refused::new(code::EINVAL, text()));
         }
         if command != command::READ && blocks.read_only() {
             return Some(Error::ReadOnly.into());
@@ -257,17 +257,17 @@ impl<S: Read + Write> Connection<'_, S> {
         let most = blocks.block_sizes().maximum;
         if matches!(command, command::READ | command::WRITE) && length > most {
             let code = if flags & flag::DF == 0 { code::EINVAL } else { code::EOVERFLOW };
-            return Some(Refusal::new(code, format!("a {name} of {length} bytes is too long; {most} is the most")));
+            return Some(Refused::new(code, format!("a {name} of {length} bytes is too long; {most} is the most")));
         }
         let problem = blocks::check(blocks, name, offset, u64::from(length)).err()?;
         // The protocol wants it so: room is what a write over the end lacks.
         let over = offset.checked_add(u64::from(length)).is_none_or(|end| end > blocks.size());
         let no_room = over && matches!(command, command::WRITE | command::WRITE_ZEROES);
-        Some(Refusal::new(if no_room { code::ENOSPC } else { code::EINVAL }, problem.to_string()))
+        Some(Refused::new(if no_room { code::ENOSPC } else { code::EINVAL }, problem.to_string()))
     }
 
-    fn carry_out(&mut self, request: &Request) -> Result<(), Refusal> {
-        let Request { flags, command, offset, length, cookie } = *request;
+    fn carry_out(&mut self, request: &RequestHead) -> Result<(), Refused> {
+        let RequestHead { flags, command, offset, length, cookie } = *request;
         let (blocks, counters) = (self.shared.blocks, self.shared.counters);
         let fua = flags & flag::FUA != 0;
         let length = u64::from(length);
@@ -297,7 +297,7 @@ impl<S: Read + Write> Connection<'_, S> {
     }
 
     /// Reads behind the head of the reply; takes both away again if that fails.
-    fn read(&mut self, cookie: u64, offset: u64, length: usize) -> Result<(), Refusal> {
+    fn read(&mut self, cookie: u64, offset: u64, length: usize) -> Result<(), Refused> {
         let (structured, output) = (self.structured, self.wire.output());
         let before = output.len();
         if structured {
@@ -317,14 +317,14 @@ impl<S: Read + Write> Connection<'_, S> {
         Ok(read?)
     }
 
-    fn reply(&mut self, request: &Request, done: Result<(), Refusal>) -> Result<(), Gone> {
+    fn reply(&mut self, request: &RequestHead, done: Result<(), Refused>) -> Result<(), Gone> {
         let cookie = request.cookie;
         match done {
             Ok(()) if request.command == command::READ => {}
             Ok(()) if self.structured => self.send(&chunk_head(chunk::NONE, cookie, 0)),
             Ok(()) => self.send(&simple_reply(0, cookie)),
-            Err(Refusal { code: None, .. }) => return Err(Gone::PowerCut),
-            Err(Refusal { code: Some(code), text }) => {
+            Err(Refused { code: None, .. }) => return Err(Gone::PowerCut),
+            Err(Refused { code: Some(code), text }) => {
                 self.shared.counters.error();
                 if self.structured {
                     self.send(&chunk_head(chunk::ERROR, cookie, 6 + text.len() as u32));
@@ -341,12 +341,12 @@ impl<S: Read + Write> Connection<'_, S> {
 }
 
 /// A request that failed: its code, or none if no reply may be sent, and a text for clients that take one.
-struct Refusal {
+struct Refused {
     code: Option<u32>,
     text: String,
 }
 
-impl Refusal {
+impl Refused {
     /// Texts in replies may have at most this many bytes.
     const TEXT_MAX: usize = 4096;
 
@@ -356,7 +356,7 @@ impl Refusal {
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         let code = match error {
             Error::Io(_) => code::EIO,

@@ -1,10 +1,10 @@
-//! Counts of what clients did, for the line on the terminal and the results at the end.
+//! RequestCounts of what clients did, for the line on the terminal and the results at the end.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Requests that were carried out, and their bytes, since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct RequestCounts {
     /// Reads.
     pub reads: u64,
     /// Bytes of reads.
@@ -30,7 +30,7 @@ pub struct Counts {
 }
 
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct RequestCounters {
     reads: [AtomicU64; 2],
     writes: [AtomicU64; 2],
     trims: [AtomicU64; 2],
@@ -40,7 +40,7 @@ pub(crate) struct Counters {
     connections: AtomicU64,
 }
 
-impl Counters {
+impl RequestCounters {
     pub(crate) fn read(&self, bytes: u64) {
         add(&self.reads, bytes);
     }
@@ -65,19 +65,19 @@ impl Counters {
         self.errors.fetch_add(1, Relaxed);
     }
 
-    /// Counts a connection and gives its number, from 1 on.
+    /// RequestCounts a connection and gives its number, from 1 on.
     pub(crate) fn connection(&self) -> u64 {
         self.connections.fetch_add(1, Relaxed) + 1
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> RequestCounts {
         let [reads, read_bytes] = load(&self.reads);
         let [writes, written_bytes] = load(&self.writes);
         let [trims, trimmed_bytes] = load(&self.trims);
         let [zeroes, zeroed_bytes] = load(&self.zeroes);
         let (flushes, errors) = (self.flushes.load(Relaxed), self.errors.load(Relaxed));
         let connections = self.connections.load(Relaxed);
-        Counts {
+        RequestCounts {
             reads,
             read_bytes,
             writes,

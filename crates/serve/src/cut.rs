@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::blocks::{BlockSizes, Blocks, Error, Figures};
+use crate::blocks::{BlockSizes, Blocks, Error, LiveFigures};
 
 /// Largest operation that `random:SEED` cuts at, as a power of two.
 const RANDOM_BITS: u32 = 20;
@@ -118,7 +118,7 @@ impl Blocks for Cut {
         self.inner.cut_after(operations);
     }
 
-    fn figures(&self) -> Figures {
+    fn figures(&self) -> LiveFigures {
         self.inner.figures()
     }
 

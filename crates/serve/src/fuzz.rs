@@ -11,11 +11,11 @@ use proptest::test_runner::RngSeed;
 
 use crate::blocks::Blocks;
 use crate::connection::{Gone, Shared, serve};
-use crate::counters::Counters;
+use crate::counters::RequestCounters;
 use crate::memory::Memory;
 use crate::protocol::{
-    GREETING, OPTION_MAGIC, OPTION_REPLY_MAGIC, OptionHead, REQUEST_MAGIC, Request, SIMPLE_REPLY_MAGIC,
-    STRUCTURED_REPLY_MAGIC, Wanted, chunk, code, command, flag, option, reply,
+    ExportQuery, GREETING, OPTION_MAGIC, OPTION_REPLY_MAGIC, OptionHead, REQUEST_MAGIC, RequestHead,
+    SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, code, command, flag, option, reply,
 };
 
 const SIZE: u64 = 64 << 10;
@@ -48,9 +48,9 @@ impl Write for &mut Script<'_> {
     }
 }
 
-/// What the server sends to a client that says `input`, and how it ended.
+/// All that the server sends to a client that says `input`, and how it ended.
 fn session(memory: &Memory, input: &[u8], piece: usize, stopping: bool) -> (Vec<u8>, Gone) {
-    let (counters, stopping) = (Counters::default(), AtomicBool::new(stopping));
+    let (counters, stopping) = (RequestCounters::default(), AtomicBool::new(stopping));
     let mut script = Script { input, piece, output: Vec::new() };
     let gone = serve(&mut script, &Shared { blocks: memory, counters: &counters, stopping: &stopping });
     assert!(!stopping.load(Ordering::Relaxed) || counters.counts().written_bytes == 0);
@@ -74,8 +74,8 @@ fn wanted(name: &str, infos: &[u16]) -> Vec<u8> {
     data
 }
 
-fn encoded(request: &Request) -> Vec<u8> {
-    let Request { flags, command, cookie, offset, length } = *request;
+fn encoded(request: &RequestHead) -> Vec<u8> {
+    let RequestHead { flags, command, cookie, offset, length } = *request;
     let mut bytes = REQUEST_MAGIC.to_be_bytes().to_vec();
     bytes.extend(flags.to_be_bytes());
     bytes.extend(command.to_be_bytes());
@@ -89,7 +89,7 @@ fn encoded(request: &Request) -> Vec<u8> {
 }
 
 /// Data of a write, which differ from request to request.
-fn payload(request: &Request) -> Vec<u8> {
+fn payload(request: &RequestHead) -> Vec<u8> {
     (0..u64::from(request.length)).map(|i| (request.cookie.wrapping_mul(7) + i / 512) as u8 | 1).collect()
 }
 
@@ -117,7 +117,7 @@ impl<'a> Replies<'a> {
     }
 
     /// Code of the next reply to a request, and the data if it was a read that succeeded.
-    fn request(&mut self, request: &Request, structured: bool) -> (u32, &'a [u8]) {
+    fn request(&mut self, request: &RequestHead, structured: bool) -> (u32, &'a [u8]) {
         let magic = self.number(4) as u32;
         if !structured {
             assert_eq!(magic, SIMPLE_REPLY_MAGIC);
@@ -148,9 +148,9 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// What the protocol wants for a request to a device of plain bytes, which this carries out.
-fn expected(request: &Request, structured: bool, bytes: &mut [u8]) -> (u32, Vec<u8>) {
-    let Request { flags, command, offset, length, .. } = *request;
+/// The reply that the protocol wants for a request to a device of plain bytes, which this carries out.
+fn expected(request: &RequestHead, structured: bool, bytes: &mut [u8]) -> (u32, Vec<u8>) {
+    let RequestHead { flags, command, offset, length, .. } = *request;
     let allowed = match command {
         command::READ if structured => flag::FUA | flag::DF,
         command::READ | command::WRITE | command::TRIM | command::FLUSH => flag::FUA,
@@ -178,7 +178,7 @@ fn expected(request: &Request, structured: bool, bytes: &mut [u8]) -> (u32, Vec<
 }
 
 /// Requests near the device's bounds, most of them good.
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = RequestHead> {
     let flags = prop_oneof![4 => Just(0), 2 => Just(flag::FUA), 1 => Just(flag::NO_HOLE), 1 => Just(flag::DF), 1 => any::<u16>()];
     let command = prop_oneof![12 => 0_u16..2, 6 => 3_u16..7, 1 => 7_u16..200];
     let offset = prop_oneof![
@@ -198,7 +198,7 @@ fn request() -> impl Strategy<Value = Request> {
     (flags, command, any::<u64>(), offset, length).prop_map(|(flags, command, cookie, offset, length)| {
         let plain = command == command::FLUSH && cookie % 4 != 0;
         let (offset, length) = if plain { (0, 0) } else { (offset, length) };
-        Request { flags, command, cookie, offset, length }
+        RequestHead { flags, command, cookie, offset, length }
     })
 }
 
@@ -235,7 +235,7 @@ proptest! {
         let mut replies = Replies(&output[GREETING.len()..]);
         let good = matches!(number, option::ABORT)
             || data.is_empty() && matches!(number, option::LIST | option::STRUCTURED_REPLY)
-            || matches!(number, option::INFO | option::GO) && Wanted::parse(&data).is_some_and(|w| w.name.is_empty());
+            || matches!(number, option::INFO | option::GO) && ExportQuery::parse(&data).is_some_and(|w| w.name.is_empty());
         let mut kind = replies.option(number).0;
         while matches!(kind, reply::INFO | reply::SERVER) {
             kind = replies.option(number).0;
@@ -262,7 +262,7 @@ proptest! {
         }
         input.extend(opt(option::GO, &wanted("", &[3])));
         requests.iter().for_each(|request| input.extend(encoded(request)));
-        input.extend(encoded(&Request { flags: 0, command: command::DISC, cookie: 0, offset: 0, length: 0 }));
+        input.extend(encoded(&RequestHead { flags: 0, command: command::DISC, cookie: 0, offset: 0, length: 0 }));
         let (output, gone) = session(&memory, &input, piece, false);
         prop_assert!(matches!(gone, Gone::Left));
 
@@ -303,21 +303,21 @@ proptest! {
 
 #[test]
 fn heads_are_read_as_they_are_written() {
-    let request = Request { flags: 1, command: 6, cookie: 7, offset: 1 << 40, length: 4096 };
-    assert_eq!(Request::parse(encoded(&request)[..].try_into().expect("28 bytes")), Ok(request));
+    let request = RequestHead { flags: 1, command: 6, cookie: 7, offset: 1 << 40, length: 4096 };
+    assert_eq!(RequestHead::parse(encoded(&request)[..].try_into().expect("28 bytes")), Ok(request));
     let head = OptionHead { option: 7, length: 3 };
     assert_eq!(OptionHead::parse(opt(7, b"abc")[..16].try_into().expect("16 bytes")), Ok(head));
-    assert_eq!(Request::parse(&[0; 28]), Err(0));
+    assert_eq!(RequestHead::parse(&[0; 28]), Err(0));
     assert_eq!(OptionHead::parse(&[0; 16]), Err(0));
-    assert_eq!(Wanted::parse(&wanted("ab", &[3])), Some(Wanted { name: b"ab", infos: vec![3] }));
-    assert_eq!(Wanted::parse(&wanted("ab", &[3])[..9]), None, "a count without its numbers");
-    assert_eq!(Wanted::parse(&[&wanted("ab", &[])[..], &[0]].concat()), None, "something behind it");
+    assert_eq!(ExportQuery::parse(&wanted("ab", &[3])), Some(ExportQuery { name: b"ab", infos: vec![3] }));
+    assert_eq!(ExportQuery::parse(&wanted("ab", &[3])[..9]), None, "a count without its numbers");
+    assert_eq!(ExportQuery::parse(&[&wanted("ab", &[])[..], &[0]].concat()), None, "something behind it");
 }
 
 #[test]
 fn a_server_that_stops_takes_no_requests() {
     let memory = Memory::new(SIZE);
-    let write = Request { flags: 0, command: command::WRITE, cookie: 1, offset: 0, length: 512 };
+    let write = RequestHead { flags: 0, command: command::WRITE, cookie: 1, offset: 0, length: 512 };
     let input = [greeting(), opt(option::EXPORT_NAME, &[]), encoded(&write)].concat();
     let (output, _) = session(&memory, &input, 4096, true);
     let mut replies = Replies(&output[GREETING.len() + 10..]);
@@ -328,9 +328,9 @@ fn a_server_that_stops_takes_no_requests() {
 fn long_messages_are_refused_without_memory_for_them() {
     let memory = Memory::new(SIZE);
     let begin = [greeting(), opt(option::EXPORT_NAME, &[])].concat();
-    let long = |command, flags, length| Request { flags, command, cookie: 1, offset: 0, length };
-    let heads = |request: &Request| {
-        [&begin[..], &encoded(&Request { length: 0, ..*request })[..24], &request.length.to_be_bytes()].concat()
+    let long = |command, flags, length| RequestHead { flags, command, cookie: 1, offset: 0, length };
+    let heads = |request: &RequestHead| {
+        [&begin[..], &encoded(&RequestHead { length: 0, ..*request })[..24], &request.length.to_be_bytes()].concat()
     };
 
     let (_, gone) = session(&memory, &heads(&long(command::WRITE, 0, u32::MAX)), 4096, false);

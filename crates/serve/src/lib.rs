@@ -16,9 +16,9 @@ mod protocol;
 mod server;
 mod wire;
 
-pub use blocks::{BlockSizes, Blocks, Error, Figures};
-pub use counters::Counts;
+pub use blocks::{BlockSizes, Blocks, Error, LiveFigures};
+pub use counters::RequestCounts;
 pub use cut::{Cut, CutAt};
 pub use listener::{Address, ListenError, Listener};
 pub use log_writes::LogWrites;
-pub use server::{End, Limits, Server};
+pub use server::{Limits, Server, ServerEnd};

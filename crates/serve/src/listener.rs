@@ -75,13 +75,13 @@ impl Listener {
         Some(format!("TCP has no encryption and asks for no password here: everyone {who} can read and write"))
     }
 
-    pub(crate) fn accept(&self) -> io::Result<Stream> {
+    pub(crate) fn accept(&self) -> io::Result<Peer> {
         Ok(match &self.socket {
-            Socket::Unix(listener, _) => Stream::Unix(listener.accept()?.0),
+            Socket::Unix(listener, _) => Peer::Unix(listener.accept()?.0),
             Socket::Tcp(listener, _) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nodelay(true)?;
-                Stream::Tcp(stream)
+                Peer::Tcp(stream)
             }
         })
     }
@@ -158,12 +158,12 @@ fn tcp(text: &str) -> Result<Socket, String> {
 }
 
 /// A connection of either kind.
-pub(crate) enum Stream {
+pub(crate) enum Peer {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-impl Stream {
+impl Peer {
     /// The same connection once more, to end it from another thread.
     pub(crate) fn again(&self) -> io::Result<Self> {
         Ok(match self {
@@ -194,7 +194,7 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for Peer {
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.read(data),
@@ -203,7 +203,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for Peer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.write(data),

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::blocks::{BlockSizes, Blocks, Error, Figures};
+use crate::blocks::{BlockSizes, Blocks, Error, LiveFigures};
 
 const MAGIC: u64 = 0x006a_7366_7773_6872;
 const VERSION: u64 = 1;
@@ -158,7 +158,7 @@ impl Blocks for LogWrites {
         self.inner.cut_after(operations);
     }
 
-    fn figures(&self) -> Figures {
+    fn figures(&self) -> LiveFigures {
         self.inner.figures()
     }
 

@@ -11,10 +11,10 @@ use crate::blocks::{BlockSizes, Blocks, Error};
 pub struct Memory {
     sizes: BlockSizes,
     size: u64,
-    state: Mutex<State>,
+    state: Mutex<Copies>,
 }
 
-struct State {
+struct Copies {
     seen: Vec<u8>,
     kept: Vec<u8>,
     /// Operations until the power goes, or `None` if it stays.
@@ -27,7 +27,7 @@ impl Memory {
         assert!(size > 0 && size.is_multiple_of(512), "{size} bytes are no whole sectors");
         let bytes = vec![0; usize::try_from(size).expect("memory for it")];
         let sizes = BlockSizes { minimum: 512, preferred: 4096, maximum: 32 << 20 };
-        Self { sizes, size, state: Mutex::new(State { seen: bytes.clone(), kept: bytes, left: None }) }
+        Self { sizes, size, state: Mutex::new(Copies { seen: bytes.clone(), kept: bytes, left: None }) }
     }
 
     /// The bytes that a loss of power would leave.
@@ -42,12 +42,12 @@ impl Memory {
         state.seen = state.kept.clone();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Copies> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state, if there is power for one more operation.
-    fn operate(&self) -> Result<MutexGuard<'_, State>, Error> {
+    fn operate(&self) -> Result<MutexGuard<'_, Copies>, Error> {
         let mut state = self.state();
         if let Some(left) = &mut state.left {
             *left = left.saturating_sub(1);
@@ -93,7 +93,7 @@ impl Blocks for Memory {
 
     fn flush(&self) -> Result<(), Error> {
         let mut state = self.operate()?;
-        let State { seen, kept, .. } = &mut *state;
+        let Copies { seen, kept, .. } = &mut *state;
         kept.copy_from_slice(seen);
         Ok(())
     }

@@ -104,7 +104,7 @@ pub(crate) struct OptionHead {
 impl OptionHead {
     pub(crate) const BYTES: usize = 16;
 
-    /// What was found where the magic number should be, if this is no option.
+    /// Gives the number found where the magic one should be, if this is no option.
     pub(crate) fn parse(bytes: &[u8; Self::BYTES]) -> Result<Self, u64> {
         let mut fields = Fields(bytes);
         let magic = fields.u64().expect("16 bytes");
@@ -115,12 +115,12 @@ impl OptionHead {
 
 /// Data of `OPT_INFO` and `OPT_GO`: an export, and what the client wants to know of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ExportQuery<'a> {
     pub name: &'a [u8],
     pub infos: Vec<u16>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> ExportQuery<'a> {
     /// `None` if the lengths inside do not add up to that of the data.
     pub(crate) fn parse(data: &'a [u8]) -> Option<Self> {
         let mut fields = Fields(data);
@@ -134,7 +134,7 @@ impl<'a> Wanted<'a> {
 
 /// The head of a request; the data of a write follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct RequestHead {
     pub flags: u16,
     pub command: u16,
     pub cookie: u64,
@@ -142,10 +142,10 @@ pub(crate) struct Request {
     pub length: u32,
 }
 
-impl Request {
+impl RequestHead {
     pub(crate) const BYTES: usize = 28;
 
-    /// What was found where the magic number should be, if this is no request.
+    /// Gives the number found where the magic one should be, if this is no request.
     pub(crate) fn parse(bytes: &[u8; Self::BYTES]) -> Result<Self, u32> {
         let mut fields = Fields(bytes);
         let mut next = || {

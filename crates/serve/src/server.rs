@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::blocks::{Blocks, Error, Figures};
+use crate::blocks::{Blocks, Error, LiveFigures};
 use crate::connection::{self, Gone, Shared};
-use crate::counters::{Counters, Counts};
-use crate::listener::{Listener, Stream};
+use crate::counters::{RequestCounters, RequestCounts};
+use crate::listener::{Listener, Peer};
 
 /// Bounds that clients are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Default for Limits {
 
 /// Why a server ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum ServerEnd {
     /// The device has lost its power. Nothing was flushed or closed.
     PowerCut,
     /// The device broke: the text of its panic. Nothing was flushed or closed.
@@ -50,25 +50,25 @@ const LINES_MAX: usize = 100;
 /// An NBD server with its threads. [`Server::stop`] ends it in good order; if it is dropped without that, all
 /// connections break off and nothing is flushed, as in a loss of power.
 pub struct Server {
-    inner: Arc<Inner>,
+    inner: Arc<Running>,
     acceptor: Option<JoinHandle<()>>,
 }
 
-struct Inner {
+struct Running {
     blocks: Arc<dyn Blocks>,
     listener: Listener,
     limits: Limits,
-    counters: Counters,
+    counters: RequestCounters,
     stopping: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<Connections>,
     /// Told when a connection ends, and when the server ends.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    open: BTreeMap<u64, Stream>,
-    end: Option<End>,
+struct Connections {
+    open: BTreeMap<u64, Peer>,
+    end: Option<ServerEnd>,
     lines: VecDeque<String>,
     forgotten: u64,
 }
@@ -76,9 +76,9 @@ struct State {
 impl Server {
     /// Starts to serve `blocks` to those who connect to `listener`.
     pub fn start(blocks: Arc<dyn Blocks>, listener: Listener, limits: Limits) -> Self {
-        let (counters, state, changed) = (Counters::default(), Mutex::default(), Condvar::new());
+        let (counters, state, changed) = (RequestCounters::default(), Mutex::default(), Condvar::new());
         let stopping = AtomicBool::new(false);
-        let inner = Arc::new(Inner { blocks, listener, limits, counters, stopping, state, changed });
+        let inner = Arc::new(Running { blocks, listener, limits, counters, stopping, state, changed });
         let acceptor = thread::spawn({
             let inner = Arc::clone(&inner);
             move || inner.accept()
@@ -92,14 +92,14 @@ impl Server {
     }
 
     /// Waits until the server ends by itself, at most `timeout`; `None` if it goes on.
-    pub fn wait(&self, timeout: Duration) -> Option<End> {
+    pub fn wait(&self, timeout: Duration) -> Option<ServerEnd> {
         let state = self.inner.state();
         let waited = self.inner.changed.wait_timeout_while(state, timeout, |state| state.end.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.end.clone()
     }
 
-    /// What clients did so far.
-    pub fn counts(&self) -> Counts {
+    /// Requests of clients so far.
+    pub fn counts(&self) -> RequestCounts {
         self.inner.counters.counts()
     }
 
@@ -108,8 +108,8 @@ impl Server {
         self.inner.state().open.len()
     }
 
-    /// Figures of the device.
-    pub fn figures(&self) -> Figures {
+    /// LiveFigures of the device.
+    pub fn figures(&self) -> LiveFigures {
         self.inner.blocks.figures()
     }
 
@@ -165,8 +165,8 @@ impl Drop for Server {
     }
 }
 
-impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl Running {
+    fn state(&self) -> MutexGuard<'_, Connections> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,7 +195,7 @@ impl Inner {
     }
 
     /// Gives a client its thread, unless there are too many.
-    fn admit(self: &Arc<Self>, stream: Stream) -> std::io::Result<()> {
+    fn admit(self: &Arc<Self>, stream: Peer) -> std::io::Result<()> {
         let number = self.counters.connection();
         if self.state().open.len() >= self.limits.connections {
             self.say(format!("client {number} was sent away: {} are connected", self.limits.connections));
@@ -213,15 +213,15 @@ impl Inner {
         started.map(drop)
     }
 
-    fn serve(&self, number: u64, stream: Stream) {
+    fn serve(&self, number: u64, stream: Peer) {
         let shared = Shared { blocks: &*self.blocks, counters: &self.counters, stopping: &self.stopping };
         let served = catch_unwind(AssertUnwindSafe(|| connection::serve(stream, &shared)));
         match served {
             Ok(Gone::Left) => {}
             Ok(Gone::Problem(_)) if self.stopping.load(Ordering::Relaxed) => {}
             Ok(Gone::Problem(problem)) => self.say(format!("client {number} is gone: {problem}")),
-            Ok(Gone::PowerCut) => self.end(End::PowerCut),
-            Err(panic) => self.end(End::Broken(text(&*panic))),
+            Ok(Gone::PowerCut) => self.end(ServerEnd::PowerCut),
+            Err(panic) => self.end(ServerEnd::Broken(text(&*panic))),
         }
         if let Some(stream) = self.state().open.remove(&number) {
             stream.shutdown(Shutdown::Both);
@@ -230,7 +230,7 @@ impl Inner {
     }
 
     /// Breaks everything off: nobody gets a reply any more.
-    fn end(&self, end: End) {
+    fn end(&self, end: ServerEnd) {
         let mut state = self.state();
         state.end.get_or_insert(end);
         state.open.values().for_each(|stream| stream.shutdown(Shutdown::Both));

@@ -5,7 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What is read ahead: some dozens of requests of 4 KiB.
+/// Bytes read ahead: some dozens of requests of 4 KiB.
 const INPUT: usize = 256 << 10;
 /// Replies that gather at most, before they are sent in any case.
 const OUTPUT: usize = 256 << 10;
@@ -13,7 +13,7 @@ const OUTPUT: usize = 256 << 10;
 pub(crate) struct Wire<S> {
     stream: S,
     input: Box<[u8]>,
-    /// What of `input` has been read from the stream, and not yet by the server.
+    /// The part of `input` that has been read from the stream, and not yet by the server.
     start: usize,
     end: usize,
     output: Vec<u8>,

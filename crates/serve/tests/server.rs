@@ -14,7 +14,7 @@ use common::{
     Chance, Client, DISC, FLUSH, FUA, READ, Request, TRIM, WRITE, ZERO, head, scratch, served, served_within, soon,
 };
 use serve::memory::Memory;
-use serve::{Address, BlockSizes, Blocks, Cut, CutAt, End, Error, Limits, Listener, Server};
+use serve::{Address, BlockSizes, Blocks, Cut, CutAt, Error, Limits, Listener, Server, ServerEnd};
 
 const SIZE: u64 = 1 << 20;
 
@@ -298,7 +298,7 @@ fn after_a_power_cut_nobody_gets_a_reply() {
     assert_eq!(first.write(512, &[2; 512]), 0);
     assert_eq!(server.wait(Duration::from_millis(10)), None);
     first.ask(Request::new(WRITE, 1024, 512).flags(FUA), &[3; 512]).expect_err("no reply");
-    assert_eq!(server.wait(Duration::from_secs(20)), Some(End::PowerCut));
+    assert_eq!(server.wait(Duration::from_secs(20)), Some(ServerEnd::PowerCut));
     second.ask(Request::new(READ, 0, 512), &[]).expect_err("no reply");
     assert!(UnixStream::connect(&path).is_err());
     assert_eq!(server.stop(), Ok(()), "there is nothing to close");
@@ -313,7 +313,7 @@ fn a_device_that_panics_acknowledges_nothing_more() {
     faulty.panics.store(true, Ordering::Relaxed);
     client.ask(Request::new(WRITE, 0, 512), &[1; 512]).expect_err("no reply");
     let end = server.wait(Duration::from_secs(20));
-    assert_eq!(end, Some(End::Broken("a map entry points nowhere".into())));
+    assert_eq!(end, Some(ServerEnd::Broken("a map entry points nowhere".into())));
     assert_eq!(server.stop(), Ok(()));
     assert!(!faulty.closed.load(Ordering::Relaxed), "nor is it closed as if it were well");
 }
@@ -368,7 +368,7 @@ fn a_new_server_keeps_its_socket_when_the_old_one_is_dropped() {
     let memory = Arc::new(Memory::new(SIZE));
     let old = Server::start(Arc::new(Cut::new(memory.clone(), CutAt::Operation(1))), listener(), Limits::default());
     Client::unix(&path).ask(Request::new(FLUSH, 0, 0), &[]).expect_err("no reply");
-    assert_eq!(old.wait(Duration::from_secs(20)), Some(End::PowerCut));
+    assert_eq!(old.wait(Duration::from_secs(20)), Some(ServerEnd::PowerCut));
     memory.restart();
     let new = Server::start(memory, listener(), Limits::default());
     old.stop().expect("nothing to close");
