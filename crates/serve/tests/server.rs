@@ -26,6 +26,7 @@ struct Faulty {
     read_only: bool,
     /// A request waits while this is set.
     held: AtomicBool,
+    begun: AtomicU32,
     flushes: AtomicU32,
     closed: AtomicBool,
 }
@@ -38,6 +39,7 @@ impl Faulty {
             panics: AtomicBool::new(false),
             read_only: false,
             held: AtomicBool::new(false),
+            begun: AtomicU32::new(0),
             flushes: AtomicU32::new(0),
             closed: AtomicBool::new(false),
         }
@@ -49,6 +51,7 @@ impl Faulty {
 
     fn pass(&self) -> Result<(), Error> {
         assert!(!self.panics.load(Ordering::Relaxed), "a map entry points nowhere");
+        self.begun.fetch_add(1, Ordering::Relaxed);
         while self.held.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(1));
         }
@@ -259,6 +262,7 @@ fn a_stop_lets_requests_finish_and_closes_the_device() {
     let mut client = Client::unix(&path);
     faulty.held.store(true, Ordering::Relaxed);
     client.send(Request::new(WRITE, 0, 512), &[5; 512]).expect("sent");
+    soon("the write begins", || faulty.begun.load(Ordering::Relaxed) == 1);
     thread::scope(|scope| {
         let stopped = scope.spawn(|| server.stop());
         thread::sleep(Duration::from_millis(100));
