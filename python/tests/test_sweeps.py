@@ -208,12 +208,24 @@ def test_a_byte_order_mark_is_no_part_of_a_specification(tmp_path: Path) -> None
     assert len(Spec.of(spec).runs) == 3
 
 
-def test_the_examples_of_the_documentation_are_specifications() -> None:
+def test_the_examples_of_the_documentation_are_specifications(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
-    first, second = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL))
+    first, second, third = (
+        tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    )
     assert len(Spec.of(first).runs) == 45
     runs = Spec.of({"config": "tbm-small", **second}).runs
     assert runs[0].label == "as the paper emptiest small" and len(runs) == 8
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / third["volumes"]).mkdir(parents=True)
+    volume = {"volume": 3, "file": "3.csv.zst", "bytes_written": 1, "end_bytes": 5 << 20}
+    listed = json.dumps({"schema": "ftlab.volumes/1", "volumes": [volume]})
+    (tmp_path / third["volumes"] / "volumes.json").write_text(listed, encoding="utf-8")
+    assert [run.label for run in Spec.of(third).runs] == [
+        f"volume=3 {name}" for name in ("none", "host-gc", "dac")
+    ]
     help_text = sweep_command.EXAMPLE.partition("\n\n")[2].partition("[[list]]")[0]
     assert len(Spec.of(tomllib.loads(help_text)).runs) == 30
 

@@ -13,7 +13,7 @@ from ftlab._core import RunError
 from ftlab.api.runner import Tell
 from ftlab.cli.usage import Parser, check_jobs, plain, pointed
 from ftlab.results import output, text
-from ftlab.sweeps.headlines import figure_rows
+from ftlab.sweeps.headlines import figure_rows, spread_rows
 from ftlab.sweeps.sweep import Sweep, sweep
 
 EXAMPLE = """\
@@ -138,9 +138,10 @@ def _shown(made: Sweep, width: int) -> str:
         f"{count} {status}" for status, count in sorted(made.statuses.items(), key=lambda s: -s[1])
     )
     lines = [f"{made.table.num_rows} runs: {statuses}"]
-    head, rows = figure_rows(made)
+    head, rows = figure_rows(made) if made.volumes is None else spread_rows(made)
     if rows:
-        align = "<" * sum(name in made.means.column_names for name in made.factors) + ">"
+        shown = (made.means if made.volumes is None else made.volumes).column_names
+        align = "<" * sum(name in shown for name in made.factors) + ">"
         lines += ["", _narrowed(text.columns([head, *rows[:SHOWN_MAX]], align=align), width)]
         if len(rows) > SHOWN_MAX:
             lines.append(f"… and {len(rows) - SHOWN_MAX} more; the tables have all")

@@ -1,4 +1,4 @@
-"""The commands about traces: `ftlab trace info`, `head` and `convert`."""
+"""The commands about traces: `ftlab trace info`, `head`, `convert` and `split`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from pathlib import Path
 
 from ftlab import _core
 from ftlab.base import escape
+from ftlab.base.quantities import in_bytes
 from ftlab.cli.usage import COLUMNS_HELP, Parser, add_command, at, plain, pointed
 from ftlab.results import output, text
-from ftlab.traces import columnar, listing
+from ftlab.traces import columnar, dividing, listing
+
+MEMORY_MIN, MEMORY_MAX = 1 << 20, 1 << 40
+"""Bytes of lines that may wait."""
 
 HEAD_MAX = 1_000_000
 """Requests that `head` shows at most: they are in memory until they are printed."""
@@ -30,7 +34,9 @@ def add_actions(command: Parser) -> None:
     head.runs(_trace_head)
     convert = add_command(actions, "convert", "write a trace in another format")
     convert.runs(_trace_convert)
-    for action in (info, head, convert):
+    divide = add_command(actions, "split", "write a trace of many volumes as a trace of each")
+    divide.runs(_trace_split)
+    for action in (info, head, convert, divide):
         action.add_argument(
             "file",
             metavar="FILE",
@@ -51,6 +57,14 @@ def add_actions(command: Parser) -> None:
     convert.add_argument(
         "--to", type=plain, metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
     )
+
+    divide.add_argument(
+        "out", metavar="DIR", help="a new directory, for a file of each volume and their list"
+    )
+    divide.add_argument(
+        "--memory", type=plain, metavar="SIZE", default="256MiB",
+        help="lines that wait in memory until they are written, at most (default 256MiB)",
+    )  # fmt: skip
 
 
 def _names(formats: Sequence[dict[str, str]]) -> str:
@@ -105,6 +119,37 @@ def _trace_convert(options: argparse.Namespace) -> None:
     report.write(
         f"{escape.terminal(options.out)}: {text.count(done['requests'])} requests as {options.to}{left_out}\n"
     )
+
+
+def _trace_split(options: argparse.Namespace) -> None:
+    memory = _memory(options.memory)
+    place = Path(options.out)
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+        raise pointed(
+            Parser.argv, at(options.out), f"`{options.out}` is there already", "expected a new directory"
+        )
+    with _trace_file(options) as (path, form, table):
+        name = options.file if table is None else table.name
+        found = dividing.divide(path, options.out, memory, name=name, format=form, skip_bad=options.skip_bad)
+    if options.json:
+        sys.stdout.write(output.json_text(found))
+    else:
+        sys.stdout.write(listing.split_text(found, options.out))
+
+
+def _memory(word: str) -> int:
+    try:
+        size = in_bytes(word)
+    except ValueError:
+        size = 0
+    if not MEMORY_MIN <= size <= MEMORY_MAX:
+        raise pointed(
+            Parser.argv,
+            at(word),
+            f"`--memory` is `{word}`",
+            'expected a size from 1MiB to 1TiB, such as "256MiB"',
+        )
+    return size
 
 
 def _trace_file(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ftlab.results import text
+from ftlab.sweeps import volumes
 from ftlab.sweeps.sweep import Sweep
 
 COLUMNS = (("WAF", "waf"), ("WAF in pages", "waf_units"), ("IOPS", "host_iops"),
@@ -29,6 +30,21 @@ def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
         for row in rows
     ]  # fmt: skip
     return head, cells
+
+
+def spread_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
+    """How WAF is spread over volumes: what the columns are, and a row for each combination of the other factors."""
+    assert made.volumes is not None
+    names = made.volumes.column_names
+    factors = names[: names.index("volumes")]
+    head = [*factors, "volumes", "WAF of all", *(f"p{point}" for point in volumes.POINTS), "left out"]
+    keys = ["waf_all", *(f"waf_p{point}" for point in volumes.POINTS)]
+    rows = [
+        [*(_word(row[name]) for name in factors), text.count(row["volumes"]),
+         *(text.amplification(row[key]) for key in keys), text.count(row["left_out"])]
+        for row in made.volumes.to_pylist()
+    ]  # fmt: skip
+    return head, rows
 
 
 def _word(value: Any) -> str:

@@ -20,8 +20,10 @@ from ftlab.api.keys import exclude_each_other, known, loses, shown_as
 from ftlab.api.simulation import COMBINATIONS_MAX, Job
 from ftlab.base import arguments, escape
 from ftlab.base.hints import nearest
+from ftlab.base.quantities import in_bytes
+from ftlab.sweeps import volumes
 
-TOP = ("config", "trace", "out", "repeats", "set", "grid", "list")
+TOP = ("config", "trace", "volumes", "out", "repeats", "set", "grid", "list")
 """The keys of a specification."""
 
 LEVEL = ("label", "value", "set", "config")
@@ -112,6 +114,8 @@ class _Reader:
         configs = self._configs()
         if len(configs) > 1:
             factors["config"] = configs
+        if (found := self._volumes()) is not None:
+            factors[volumes.FACTOR] = found
         factors |= {
             name: self._distinct(name, self._levels(name, key, given)) for name, key, given in self._grid()
         }
@@ -180,6 +184,7 @@ class _Reader:
         for name, _, given in self._grid():
             items = given if isinstance(given, list) else [given]
             factors.append(sum(self._numbers(item, f"grid.{name}")[0] for item in items))
+        factors.append(len(self._volumes() or ()))
         count = math.prod(factor for factor in factors if factor) * (self._repeats() or 1)
         if count > COMBINATIONS_MAX:
             where = "grid" if factors else "repeats"
@@ -208,7 +213,16 @@ class _Reader:
         for name, levels in factors.items():
             of_repeats = name == "seed" and self._repeats() is not None
             places.append(
-                ("repeats" if of_repeats else name if name == "config" else f"grid.{name}", list(levels))
+                (
+                    "repeats"
+                    if of_repeats
+                    else name
+                    if name == "config"
+                    else "volumes"
+                    if name == volumes.FACTOR
+                    else f"grid.{name}",
+                    list(levels),
+                )
             )
         given = {
             place: dict.fromkeys(key for level in levels for key in level.sets) for place, levels in places
@@ -263,6 +277,36 @@ class _Reader:
                     f'expected labels: `config = {{ "first" = "{first.config}", "second" = "{level.config}" }}`',
                 )  # fmt: skip
         return levels
+
+    def _volumes(self) -> list[Level] | None:
+        """The volumes that were asked for, each with its trace and, unless another was, a device of its size."""
+        given = self.tree.get("volumes")
+        if given is None:
+            return None
+        expected = 'a directory, or `{ from = "DIR", written = "1GiB", sized = true }`'
+        asked = {"from": given} if isinstance(given, str) else given
+        if not isinstance(asked, Mapping) or not set(asked) <= {"from", "written", "sized"}:
+            raise self._wrong("volumes", given, expected)
+        directory, sized = asked.get("from"), asked.get("sized", True)
+        if not isinstance(directory, str) or not directory or not isinstance(sized, bool):
+            raise self._wrong("volumes", given, expected)
+        try:
+            least = in_bytes(str(asked.get("written", "0B")))
+        except ValueError:
+            raise self._wrong("volumes.written", asked["written"], 'a size, such as "1GiB"') from None
+        found = volumes.listed(directory)
+        enough = [volume for volume in found if volume.written >= least]
+        if not enough:
+            raise self._refusal("volumes", f"none of {len(found):,} volumes writes as much",
+                                "expected a smaller `written`")  # fmt: skip
+        capacity = {"device.user_capacity": None} if sized else {}
+        return [
+            Level(
+                volume.number, f"volume={volume.number}",
+                {"workload.trace": volume.trace, **dict.fromkeys(capacity, f"{volume.capacity}B")},
+            )
+            for volume in enough
+        ]  # fmt: skip
 
     def _config(self, label: str, config: Any, where: str) -> Level:
         if not isinstance(config, str) or not config:

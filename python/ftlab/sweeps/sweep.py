@@ -24,10 +24,11 @@ from ftlab.api.configs import Source
 from ftlab.api.runner import Tell
 from ftlab.api.simulation import Job, Progress, at_once
 from ftlab.base import arguments
-from ftlab.results import output
+from ftlab.results import output, plot
 from ftlab.results.kept import Store
 from ftlab.results.numbers import frame_of
 from ftlab.results.result import Result
+from ftlab.sweeps import volumes
 from ftlab.sweeps.spec import Planned, Spec
 from ftlab.sweeps.table import Row, is_sweep_table, means, read_table, table
 
@@ -39,6 +40,9 @@ RUNS = "runs.parquet"
 
 MEANS = "means.parquet"
 """Mean and spread over the seeds: a row for each combination of the other factors."""
+
+VOLUMES = "volumes.parquet"
+"""How WAF is spread over volumes, where they are a factor; `volumes.png` and `.svg` show it."""
 
 
 WRITE_S = 20.0
@@ -61,6 +65,8 @@ class Sweep:
     """The names of the factors, which are columns of both tables."""
     directory: Path | None
     """Where it is kept."""
+    volumes: pa.Table | None = None
+    """How WAF is spread over volumes, where they are a factor: a row for each combination of the others."""
 
     @classmethod
     def load(cls, directory: str | PathLike[str]) -> Sweep:
@@ -73,7 +79,8 @@ class Sweep:
         runs, averages = (read_table(place / name) for name in (RUNS, MEANS))
         names = runs.column_names
         factors = tuple(names[names.index("label") + 1 : names.index("status")])
-        return cls(runs, averages, factors, place)
+        spread = read_table(place / VOLUMES) if (place / VOLUMES).exists() else None
+        return cls(runs, averages, factors, place, spread)
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -165,17 +172,19 @@ class Directory:
         # It makes the directory, and checks that it can be written.
         self.path = output.OutputDirectory(path, ()).path
         name = "" if shard is None else f"-{shard[0]}-of-{shard[1]}"
-        self._runs, self._means = (path / f"{Path(file).stem}{name}.parquet" for file in (RUNS, MEANS))
+        self._runs, self._means, self._volumes = (
+            path / f"{Path(file).stem}{name}.parquet" for file in (RUNS, MEANS, VOLUMES)
+        )
         self.store = Store(path / "runs")
-        for file in (self._runs, self._means):
+        for file in (self._runs, self._means, self._volumes):
             if os.path.lexists(file) and not is_sweep_table(file):
                 raise InputError(
                     f"error: {file} is there and was not written by ftlab, so it is not overwritten\n"
                     "hint: name another directory, or move that file away"
                 )
 
-    def write(self, runs: pa.Table, averages: pa.Table) -> None:
-        """Writes the tables, each as a whole.
+    def write(self, runs: pa.Table, averages: pa.Table, spread: pa.Table | None) -> None:
+        """Writes the tables, each as a whole; of volumes also the picture.
 
         Raises:
             RunError: they cannot be written.
@@ -184,10 +193,16 @@ class Directory:
 
         try:
             with output.scratch(self.path) as staging:
-                for place, content in ((self._runs, runs), (self._means, averages)):
+                for place, content in ((self._runs, runs), (self._means, averages), (self._volumes, spread)):
+                    if content is None:
+                        continue
                     with (staging / place.name).open("wb") as file:
                         pq.write_table(content, file, compression="zstd")
                     (staging / place.name).replace(place)
+                if spread is not None and (drawn := volumes.figure(spread)) is not None:
+                    plot.save({self._volumes.stem: drawn}, staging)
+                    for file in (self._volumes.with_suffix(suffix) for suffix in (".png", ".svg")):
+                        (staging / file.name).replace(file)
         except OSError as error:
             raise RunError(
                 f"error: the tables cannot be written to {self.path}: {error.strerror or error}"
@@ -295,8 +310,9 @@ class _Sweeping:
         rows = [self._rows.get(planned.index) or Row(planned, "missing") for planned in self._spec.runs]
         factors = self._spec.factors
         runs, averages = table(rows, factors), means(rows, factors, self._spec.seed)
-        self._directory.write(runs, averages)
-        return Sweep(runs, averages, factors, self._directory.path)
+        spread = volumes.distribution(runs, factors, self._spec.seed)
+        self._directory.write(runs, averages, spread)
+        return Sweep(runs, averages, factors, self._directory.path, spread)
 
 
 def _check_portable(runs: Sequence[Resolved]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import InputError, __version__
 from ftlab.base import escape
 from ftlab.results.numbers import figures, typed
+from ftlab.sweeps import volumes
 from ftlab.sweeps.spec import Planned
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "ftlab.sweep/1"
 MEANS_SCHEMA = "ftlab.sweep-means/1"
+
+SCHEMAS = (SCHEMA, MEANS_SCHEMA, volumes.SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +115,12 @@ def read_table(file: Path) -> pa.Table:
     schema = (found.schema.metadata or {}).get(b"schema", b"").decode(errors="replace")
     if schema == SCHEMA and not {"label", "status", "error", "hash"} <= {*found.column_names}:
         raise InputError(f"error: {file} lacks columns of a sweep\nhint: the sweep writes it anew")
-    if schema not in (SCHEMA, MEANS_SCHEMA):
+    if schema not in SCHEMAS:
         raise InputError(
             f"error: {file} is not a table of a sweep that this version of ftlab reads: its schema is "
             f"`{escape.terminal(schema)}`; expected `{SCHEMA}` or `{MEANS_SCHEMA}`"
         )
-    return _of_now(found)
+    return found if schema == volumes.SCHEMA else _of_now(found)
 
 
 def _of_now(found: pa.Table) -> pa.Table:

@@ -56,6 +56,22 @@ def info_text(info: dict[str, Any]) -> str:
     )
 
 
+def split_text(found: dict[str, Any], directory: str) -> str:
+    """A trace that was divided, and how large its volumes are, on one screen."""
+    volumes = found["volumes"]
+    written = sorted(volume["bytes_written"] for volume in volumes)
+    rows = [
+        ["volumes", text.count(len(volumes))],
+        ["requests", text.count(sum(volume["requests"] for volume in volumes))],
+        ["written", f"{text.size(sum(written))}; by volume {text.size(written[0])} to {text.size(written[-1])}, "
+                    f"median {text.size(written[len(written) // 2])}"],
+    ]  # fmt: skip
+    head = f"{escape.terminal(directory)}: a trace of each volume, and their list, {LIST}\n"
+    return head + text.columns(rows, indent="  ") + "\n"
+
+
+LIST = "volumes.json"
+
 NOTABLE = (
     ("fua_writes", "FUA writes"),
     ("flushes_postfua_dropped", "flushes after FUA, dropped"),
