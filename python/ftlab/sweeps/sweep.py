@@ -201,8 +201,8 @@ class Directory:
                     (staging / place.name).replace(place)
                 if spread is not None and (drawn := volumes.figure(spread)) is not None:
                     plot.save({self._volumes.stem: drawn}, staging)
-                    for file in (self._volumes.with_suffix(suffix) for suffix in (".png", ".svg")):
-                        (staging / file.name).replace(file)
+                    for picture in (self._volumes.with_suffix(suffix) for suffix in (".png", ".svg")):
+                        (staging / picture.name).replace(picture)
         except OSError as error:
             raise RunError(
                 f"error: the tables cannot be written to {self.path}: {error.strerror or error}"
