@@ -1,6 +1,6 @@
-//! What the pages of an array store: nothing, a stamp or real data; with a spare area.
+//! The contents of pages: nothing, a stamp or real data; with a spare area.
 //!
-//! What stands for the data of a page is a word: the stamp itself or, where data are real, a frame of the controller's memory or the
+//! A word stands for the data of a page: the stamp itself or, where data are real, a frame of the controller's memory or the
 //! page of the array that they lie in.
 //!
 //! Nobody outside asks which of them it is. What is read of a store that keeps nothing is empty, and what is written there is gone.

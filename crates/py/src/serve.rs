@@ -198,7 +198,11 @@ impl Server {
         server.and_then(|server| server.as_ref().map(serve::Server::lines)).unwrap_or_default()
     }
 
+<<<<<<< HEAD
     /// All that there is to tell, as JSON text: requests of clients, and figures of the drive and of its restart.
+=======
+    /// The status as JSON text: what clients did, and figures of the drive and of its restart.
+>>>>>>> 271ea5c (Doc lines of drives and images say what a thing is)
     fn status(&self, py: Python<'_>) -> String {
         let (counts, connected) = py.detach(|| {
             let server = self.server.lock().ok();

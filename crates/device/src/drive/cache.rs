@@ -42,7 +42,7 @@ impl Cache {
         entry.is_written[from / SECTOR as usize..to / SECTOR as usize].fill(true);
     }
 
-    /// Whether bytes of a page are all here.
+    /// True if bytes of a page are all here.
     pub(super) fn has(&self, slot: u32, from: usize, to: usize) -> bool {
         self.entry(slot).is_written[from / SECTOR as usize..to / SECTOR as usize].iter().all(|&is| is)
     }

@@ -35,7 +35,7 @@ pub enum DriveError {
     Unreadable {
         /// The logical page.
         lpn: u32,
-        /// What became of its data.
+        /// The fate of its data.
         why: &'static str,
     },
     /// The disk of the image is full. What was acknowledged is in the image.
@@ -54,7 +54,7 @@ pub enum DriveError {
     ReadOnly,
 }
 
-/// What a restart took.
+/// The cost of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Restart {
     /// Spare areas that were read.
@@ -85,7 +85,7 @@ pub struct Drive {
     broken: Option<Broken>,
 }
 
-/// What a request covers of a page.
+/// The part of a page that a request covers.
 struct Part {
     lpn: Lpn,
     /// Bytes of the page.
@@ -106,12 +106,12 @@ impl Drive {
         self.device.page_size.bytes()
     }
 
-    /// Whether the drive takes no writes.
+    /// True if the drive takes no writes.
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }
 
-    /// What the restart took when it was opened.
+    /// The cost of the restart when it was opened.
     pub fn restart(&self) -> Restart {
         self.restart
     }

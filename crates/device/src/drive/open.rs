@@ -66,7 +66,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What has to be the same whenever an image is opened: the device and its FTL.
+/// The text that has to be the same whenever an image is opened: the device and its FTL.
 fn identity(config: &Config) -> String {
     let mut is_part = false;
     let mut lines = Vec::new();

@@ -43,7 +43,7 @@ pub struct Cuts {
     pub broken: Option<Broken>,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Power cuts, each followed by a look at all sectors.
@@ -58,7 +58,7 @@ pub struct Tally {
     pub until_first: u64,
 }
 
-/// What the host asks for.
+/// A request of the host.
 #[derive(Clone, Copy, Debug)]
 enum Request {
     Write { first: u64, sectors: u64, fua: bool },
@@ -68,12 +68,12 @@ enum Request {
     Flush,
 }
 
-/// What a sector may hold, by the number of the request; 0 is what a pristine drive holds.
+/// The versions that a sector may hold, by the number of the request; 0 is what a pristine drive holds.
 #[derive(Clone, Debug)]
 struct Sector {
-    /// What lasts.
+    /// The version that lasts.
     lasts: u64,
-    /// What was sent since, in order. With power on the last of them is there.
+    /// The versions sent since, in order. With power on the last of them is there.
     later: Vec<u64>,
 }
 
@@ -161,7 +161,7 @@ impl Host {
         }
     }
 
-    /// What a sector has to hold of a request.
+    /// The data that a sector has to hold of a request.
     fn data(&self, sector: u64, number: u64) -> [u8; SECTOR as usize] {
         let mut data = [0; SECTOR as usize];
         if !self.zeros[number as usize] {

@@ -13,7 +13,7 @@ use base::Lpn;
 /// Bytes of a number.
 const NUMBER: u64 = 8;
 
-/// What was discarded.
+/// The discards.
 #[derive(Clone)]
 pub(super) struct Trims {
     page_size: usize,
@@ -72,7 +72,7 @@ impl Trims {
         changed.into_iter().map(|own| (Lpn(self.pages + own), bytes(own))).collect()
     }
 
-    /// What is pending lasts. Returns the pages.
+    /// Pending discards last from now on. Returns their pages.
     pub(super) fn settle(&mut self) -> Vec<Lpn> {
         std::mem::take(&mut self.pending).into_iter().map(Lpn).collect()
     }

@@ -9,7 +9,7 @@ impl Nand {
     /// ([`Nand::keep_errors`], [`Nand::keep_reads`]) has to be said before.
     ///
     /// # Errors
-    /// What cannot be in the image of an array of this shape.
+    /// The text says which record cannot be in the image of an array of this shape.
     pub fn attach(&mut self, mut image: Image) -> Result<(), String> {
         let mut saved = image.load()?;
         // The process was killed while it erased blocks together.
@@ -49,7 +49,7 @@ impl Nand {
         Ok(())
     }
 
-    /// What the pages of a block have. Returns whether one has errors.
+    /// Loads the pages of a block. Returns whether one has errors.
     fn load_block(
         &self,
         image: &mut Image,
@@ -109,7 +109,7 @@ impl Nand {
         }
     }
 
-    /// What goes with the content of a page.
+    /// The numbers that go with the content of a page.
     fn aside(&self, block: u32, page: u32) -> Aside {
         Aside { errors: self.errors_of(block, page), reads_before: self.reads_when_programmed(block, page) }
     }
@@ -131,7 +131,7 @@ impl Nand {
         self.commit_to_image(block);
     }
 
-    /// What goes with the content of a page has changed.
+    /// The numbers that go with the content of a page have changed.
     pub(crate) fn commit_aside(&mut self, block: u32, page: u32) {
         let (index, aside) = (self.index(block, page), self.aside(block, page));
         if let Some(image) = self.image_mut() {
@@ -171,12 +171,12 @@ impl Nand {
         }
     }
 
-    /// What stands for the same data, wherever they are erased.
+    /// The word for the same data, wherever they are erased.
     pub fn hold(&mut self, data: u64) -> u64 {
         self.image_mut().map_or(data, |image| image.hold(data))
     }
 
-    /// What stands for a copy of data that the controller has already.
+    /// The word for a copy of data that the controller has already.
     pub fn hold_again(&mut self, data: u64) -> u64 {
         self.image_mut().map_or(data, |image| image.hold_again(data))
     }
@@ -195,7 +195,7 @@ impl Nand {
         }
     }
 
-    /// What stands for the exclusive-or of two pages. The controller lets go of both.
+    /// The word for the exclusive-or of two pages. The controller lets go of both.
     pub fn xor(&mut self, first: u64, second: u64) -> u64 {
         self.image_mut().map_or(first ^ second, |image| image.xor(first, second))
     }

@@ -28,7 +28,7 @@ impl Frames {
         u64::from(frame) + 1
     }
 
-    /// What a frame holds.
+    /// The data in a frame.
     pub(super) fn get(&self, data: u64) -> &[u8] {
         let frame = data as usize - 1;
         assert!(self.is_used[frame], "data are asked for that nobody holds any more");

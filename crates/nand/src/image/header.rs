@@ -28,9 +28,9 @@ pub enum ImageError {
     Io {
         /// The image.
         path: PathBuf,
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// Another process has it.
@@ -57,7 +57,7 @@ pub enum ImageError {
     Damaged {
         /// The image.
         path: PathBuf,
-        /// What cannot be.
+        /// The part that cannot be.
         found: String,
     },
 }

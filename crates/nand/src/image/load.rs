@@ -1,4 +1,4 @@
-//! What an image says of the array: read when it is opened, and taken over like a saved state.
+//! The state of the array in an image: read when it is opened, and taken over like a saved state.
 
 use super::{Image, REPROGRAMMED, STORED};
 use crate::block::Block;
@@ -28,7 +28,7 @@ pub(super) fn pack_state(block: usize, state: &Block) -> u64 {
 }
 
 impl Image {
-    /// What the array remembers, or what cannot be. A page that is programmed and stores nothing lost its content: the power went off.
+    /// The blocks that the array remembers, or what cannot be. A page that is programmed and stores nothing lost its content: the power went off.
     pub(crate) fn load(&self) -> Result<SavedArray, String> {
         let mut saved = SavedArray::default();
         for block in 0..self.blocks {
@@ -53,7 +53,7 @@ impl Image {
         Ok(saved)
     }
 
-    /// What the records of a block's pages say: by page the marks, or what cannot be.
+    /// A page as its record says, or what cannot be.
     pub(crate) fn load_page(&self, index: usize) -> Result<LoadedPage, String> {
         let at = self.at_page(index);
         let word = self.word(at + 2);

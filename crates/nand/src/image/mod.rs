@@ -36,11 +36,11 @@ const ZEROS: u64 = 1 << 1;
 /// Its content is gone to guard levels.
 const REPROGRAMMED: u64 = 1 << 2;
 
-/// What stands for zeros.
+/// The word for zeros.
 const NO_DATA: u64 = 0;
-/// What stands for data that lie in the array: the page, with this bit.
+/// The bit of words for data that lie in the array; the rest is the page.
 const IN_ARRAY: u64 = 1 << 63;
-/// What stands for data that cannot be read.
+/// The word for data that cannot be read.
 const UNREADABLE: u64 = 1 << 62;
 
 /// The image of an array.
@@ -74,7 +74,7 @@ impl Clone for Image {
     }
 }
 
-/// What a page's record says beside its spare area.
+/// The numbers of a page's record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Aside {
     /// The errors of copybacks.
@@ -83,7 +83,7 @@ pub(crate) struct Aside {
     pub(crate) reads_before: u32,
 }
 
-/// What a block's record says beside its state.
+/// The wear in a block's record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Worn {
     pub(crate) reprogrammed: u32,
@@ -204,7 +204,7 @@ impl Image {
         u128::from(self.word(at)) | u128::from(self.word(at + 1)) << 64
     }
 
-    /// What stands for the data of a page, which stay where they are.
+    /// The word for the data of a page, which stay where they are.
     pub(crate) fn data(&self, index: usize) -> u64 {
         let marks = self.word(self.at_page(index) + 2);
         if marks & STORED == 0 || marks & ZEROS != 0 { NO_DATA } else { IN_ARRAY | index as u64 }
@@ -242,7 +242,7 @@ impl Image {
         self.set_word(at + 2, load::pack_marks(index, spare, marks, checksum));
     }
 
-    /// What a page's record says beside its content.
+    /// Sets the numbers of a page's record.
     pub(crate) fn set_aside(&mut self, index: usize, aside: Aside) {
         self.set_changed(self.at_page(index) + 3, u64::from(aside.errors) | u64::from(aside.reads_before) << 32);
     }
@@ -280,7 +280,7 @@ impl Image {
         true
     }
 
-    /// What stands for the exclusive-or of two pages' data; lets go of their frames.
+    /// The word for the exclusive-or of two pages' data; lets go of their frames.
     pub(crate) fn xor(&mut self, first: u64, second: u64) -> u64 {
         if first == NO_DATA || second == NO_DATA {
             return first ^ second;
