@@ -2,7 +2,8 @@
 
 mod common;
 
-use device::drive::{Broken, Cuts, Tally, try_sectors};
+use device::drive::broken::BrokenPromise;
+use device::drive::sectors::{SectorCuts, SectorTally, try_sectors};
 use files::Interrupt;
 
 /// Two dies of two planes of 12 blocks of 8 pages of 2 KiB.
@@ -28,11 +29,11 @@ fn config(sets: &[&str]) -> config::Config {
     }
 }
 
-fn cut(sets: &[&str], cuts: Cuts) -> Tally {
+fn cut(sets: &[&str], cuts: SectorCuts) -> SectorTally {
     try_sectors(&config(sets), &cuts, &Interrupt::default()).unwrap_or_else(|error| panic!("{sets:?}: {error}"))
 }
 
-const CUTS: Cuts = Cuts { seeds: 2, requests: 160, stride: 11, twice: false, afterwards: 20, broken: None };
+const CUTS: SectorCuts = SectorCuts { seeds: 2, requests: 160, stride: 11, twice: false, afterwards: 20, broken: None };
 
 /// Every policy and mechanism that survives restarts.
 const KINDS: &[&[&str]] = &[
@@ -65,7 +66,7 @@ const KINDS: &[&[&str]] = &[
 fn no_sector_is_lost_to_a_cut() {
     let mut all = 0;
     for (index, kind) in KINDS.iter().enumerate() {
-        let tally = cut(kind, Cuts { twice: index % 2 == 0, ..CUTS });
+        let tally = cut(kind, SectorCuts { twice: index % 2 == 0, ..CUTS });
         assert_eq!(tally.first, None, "{kind:?}: {tally:?}");
         assert!(tally.cuts > 50, "{kind:?}: {tally:?}");
         all += tally.cuts;
@@ -86,14 +87,14 @@ fn broken_promises_are_found() {
         "device.timing.program=\"700us\"",
     ];
     let cases = [
-        (Broken::IgnoresFlush, KINDS[1]),
-        (Broken::TearsPages, KINDS[1]),
-        (Broken::ReordersOverFlush, KINDS[1]),
-        (Broken::ForgetsDiscards, KINDS[1]),
-        (Broken::ErasesEarly, &whole),
+        (BrokenPromise::IgnoresFlush, KINDS[1]),
+        (BrokenPromise::TearsPages, KINDS[1]),
+        (BrokenPromise::ReordersOverFlush, KINDS[1]),
+        (BrokenPromise::ForgetsDiscards, KINDS[1]),
+        (BrokenPromise::ErasesEarly, &whole),
     ];
     for (broken, kind) in cases {
-        let tally = cut(kind, Cuts { broken: Some(broken), seeds: 20, stride: 3, ..CUTS });
+        let tally = cut(kind, SectorCuts { broken: Some(broken), seeds: 20, stride: 3, ..CUTS });
         println!("{broken:?}: {} cuts: {:?}", tally.until_first, tally.first);
         assert!(tally.losing > 0 && tally.until_first <= 100, "{broken:?}: {tally:?}");
     }

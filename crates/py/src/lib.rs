@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::serve::Server;
+    use super::serve::DriveServer;
     #[pymodule_export]
     use super::survival::{restart_cost, survival};
     #[pymodule_export]

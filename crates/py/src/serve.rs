@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use device::drive::{Drive, DriveError, Restart, SECTOR};
+use device::drive::{Drive, DriveError, RestartCost, SECTOR};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -25,7 +25,7 @@ struct ServedDrive {
     size: u64,
     page: u32,
     is_read_only: bool,
-    restart: Restart,
+    restart: RestartCost,
 }
 
 impl ServedDrive {
@@ -118,8 +118,8 @@ impl Blocks for ServedDrive {
 }
 
 /// An NBD server over the drive of an image.
-#[pyclass]
-pub(crate) struct Server {
+#[pyclass(name = "Server")]
+pub(crate) struct DriveServer {
     served: Arc<ServedDrive>,
     server: Mutex<Option<serve::Server>>,
     #[pyo3(get)]
@@ -129,7 +129,7 @@ pub(crate) struct Server {
 }
 
 #[pymethods]
-impl Server {
+impl DriveServer {
     /// Opens the drive and starts to serve it.
     #[new]
     #[pyo3(signature = (
@@ -147,7 +147,7 @@ impl Server {
         read_only: bool,
         cut_at: Option<&str>,
         log_writes: Option<PathBuf>,
-    ) -> PyResult<Server> {
+    ) -> PyResult<DriveServer> {
         let cut_at: Option<CutAt> = cut_at.map(str::parse).transpose().map_err(errors::input)?;
         let address = match (socket, tcp) {
             (Some(path), None) => Address::Unix(path),
@@ -160,7 +160,7 @@ impl Server {
                 let caller = Caller::new(None);
                 let loaded = py.detach(|| configs::load(kind, &source, &sets, None, &caller.interrupt()));
                 let loaded = caller.result(loaded, |error| error)?;
-                if let Err(refusal) = device::drive::check(&loaded.config) {
+                if let Err(refusal) = device::drive::open::check(&loaded.config) {
                     return Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help)));
                 }
                 let opened = py.detach(|| Drive::open(&loaded.config, &image, read_only));
@@ -175,7 +175,7 @@ impl Server {
                 let listener = Listener::bind(&address).map_err(errors::input)?;
                 let (uri, warning) = (listener.uri(), listener.warning());
                 let server = Mutex::new(Some(serve::Server::start(blocks, listener, Limits::default())));
-                Ok(Server { served, server, uri, warning })
+                Ok(DriveServer { served, server, uri, warning })
             },
         )
     }
@@ -198,11 +198,7 @@ impl Server {
         server.and_then(|server| server.as_ref().map(serve::Server::lines)).unwrap_or_default()
     }
 
-<<<<<<< HEAD
     /// All that there is to tell, as JSON text: requests of clients, and figures of the drive and of its restart.
-=======
-    /// The status as JSON text: what clients did, and figures of the drive and of its restart.
->>>>>>> 271ea5c (Doc lines of drives and images say what a thing is)
     fn status(&self, py: Python<'_>) -> String {
         let (counts, connected) = py.detach(|| {
             let server = self.server.lock().ok();

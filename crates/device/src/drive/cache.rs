@@ -1,10 +1,11 @@
 //! The bytes of the write buffer: of each buffered page, the sectors that were written.
 
-use super::{SECTOR, put};
+/// Bytes of a sector: what a host reads and writes is made of them.
+pub const SECTOR: u64 = 512;
 
 /// The bytes of a buffered page.
 #[derive(Clone)]
-struct Entry {
+struct BufferedBytes {
     bytes: Vec<u8>,
     /// By sector.
     is_written: Vec<bool>,
@@ -12,14 +13,14 @@ struct Entry {
 
 /// Bytes by the buffer's number of the page.
 #[derive(Clone)]
-pub(super) struct Cache {
+pub(super) struct BufferBytes {
     page_size: usize,
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<BufferedBytes>>,
 }
 
-impl Cache {
-    pub(super) fn new(page_size: u64) -> Cache {
-        Cache { page_size: page_size as usize, entries: Vec::new() }
+impl BufferBytes {
+    pub(super) fn new(page_size: u64) -> BufferBytes {
+        BufferBytes { page_size: page_size as usize, entries: Vec::new() }
     }
 
     /// A page enters the buffer; what is not written of it is zeros, or lies in the array.
@@ -29,10 +30,10 @@ impl Cache {
             self.entries.resize_with(slot + 1, || None);
         }
         let is_written = vec![over_zeros; self.page_size / SECTOR as usize];
-        self.entries[slot] = Some(Entry { bytes: vec![0; self.page_size], is_written });
+        self.entries[slot] = Some(BufferedBytes { bytes: vec![0; self.page_size], is_written });
     }
 
-    fn entry(&self, slot: u32) -> &Entry {
+    fn entry(&self, slot: u32) -> &BufferedBytes {
         self.entries[slot as usize].as_ref().expect("a buffered page has bytes")
     }
 
@@ -67,5 +68,13 @@ impl Cache {
     /// A page left the buffer.
     pub(super) fn end(&mut self, slot: u32) {
         self.entries[slot as usize] = None;
+    }
+}
+
+/// Puts data, or zeros, into a part of a page.
+pub(super) fn put(part: &mut [u8], data: Option<&[u8]>) {
+    match data {
+        Some(data) => part.copy_from_slice(data),
+        None => part.fill(0),
     }
 }

@@ -7,13 +7,11 @@
 //! Writes lie in the write buffer, in memory, until it is full or a flush comes; without a buffer they are programmed at once. A write of
 //! part of a page reads the old version of it and merges both. Discards are in `trims.rs`.
 
+pub mod broken;
 mod cache;
-mod open;
-mod sectors;
+pub mod open;
+pub mod sectors;
 mod trims;
-
-pub use open::check;
-pub use sectors::{Broken, Cuts, Tally, try_sectors};
 
 use base::{Instant, Lpn, RequestKind};
 use config::Config;
@@ -21,11 +19,10 @@ use config::Config;
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::flash::Fault;
-use cache::Cache;
+use broken::BrokenPromise;
+pub use cache::SECTOR;
+use cache::{BufferBytes, put};
 use trims::Trims;
-
-/// Bytes of a sector: what a host reads and writes is made of them.
-pub const SECTOR: u64 = 512;
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +53,7 @@ pub enum DriveError {
 
 /// The cost of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Restart {
+pub struct RestartCost {
     /// Spare areas that were read.
     pub pages_read: u64,
     /// Units that were erased.
@@ -73,20 +70,20 @@ pub struct Drive {
     config: Config,
     device: Device,
     buffer: Option<Box<Buffer>>,
-    cache: Cache,
+    cache: BufferBytes,
     trims: Trims,
     /// Pages of the host.
     pages: u32,
-    restart: Restart,
+    restart: RestartCost,
     /// Set once: no request is carried out any more.
     end: Option<DriveError>,
     is_read_only: bool,
     /// How it breaks its promises, for proof that this is found.
-    broken: Option<Broken>,
+    broken: Option<BrokenPromise>,
 }
 
 /// The part of a page that a request covers.
-struct Part {
+struct PagePart {
     lpn: Lpn,
     /// Bytes of the page.
     from: usize,
@@ -112,7 +109,7 @@ impl Drive {
     }
 
     /// The cost of the restart when it was opened.
-    pub fn restart(&self) -> Restart {
+    pub fn restart(&self) -> RestartCost {
         self.restart
     }
 
@@ -166,7 +163,7 @@ impl Drive {
         self.is_up()
     }
 
-    fn read_part(&mut self, part: &Part, data: &mut [u8]) -> Result<(), DriveError> {
+    fn read_part(&mut self, part: &PagePart, data: &mut [u8]) -> Result<(), DriveError> {
         let buffered = self.buffer.as_deref().and_then(|buffer| buffer.find(part.lpn));
         if let Some(slot) = buffered
             && self.cache.has(slot, part.from, part.to)
@@ -246,7 +243,7 @@ impl Drive {
     }
 
     /// Writes part of a page: these bytes, or zeros.
-    fn write_part(&mut self, part: &Part, data: Option<&[u8]>, fua: bool) -> Result<(), DriveError> {
+    fn write_part(&mut self, part: &PagePart, data: Option<&[u8]>, fua: bool) -> Result<(), DriveError> {
         let whole = self.page_size() as usize;
         let covers = part.from == 0 && part.to == whole;
         if !covers && !self.trims.is_pending(part.lpn) {
@@ -301,7 +298,7 @@ impl Drive {
     /// [`DriveError`].
     pub fn flush(&mut self) -> Result<(), DriveError> {
         self.is_up()?;
-        if self.is_read_only || self.broken == Some(Broken::IgnoresFlush) {
+        if self.is_read_only || self.broken == Some(BrokenPromise::IgnoresFlush) {
             return Ok(());
         }
         if let Some(buffer) = self.buffer.as_deref_mut() {
@@ -368,7 +365,7 @@ impl Drive {
 
     fn evict_due(&mut self) -> Result<(), DriveError> {
         while let Some(slot) = self.buffer.as_deref().and_then(Buffer::oldest_due) {
-            if self.broken == Some(Broken::ReordersOverFlush)
+            if self.broken == Some(BrokenPromise::ReordersOverFlush)
                 && self.buffer.as_deref().is_some_and(|all| all.age().0 % 3 == 0)
             {
                 break;
@@ -412,7 +409,7 @@ impl Drive {
 
     fn program(&mut self, lpn: Lpn, page: &[u8], touched: u8) -> Result<(), DriveError> {
         self.trims.write(lpn);
-        if self.broken == Some(Broken::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
+        if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
             let mut torn = vec![0; page.len()];
             self.read_old(lpn, &mut torn)?;
             let half = page.len() / 2;
@@ -434,7 +431,7 @@ impl Drive {
         }
         let now = self.device.has.pages.expect("refused before").writes(&self.device.ftl);
         for (lpn, page) in self.trims.pages_to_write(now) {
-            if self.broken == Some(Broken::ForgetsDiscards) {
+            if self.broken == Some(BrokenPromise::ForgetsDiscards) {
                 break;
             }
             let content = self.device.flash.take(&page);
@@ -452,13 +449,13 @@ impl Drive {
     }
 
     /// The pages of a range, and what it covers of each.
-    fn parts(&self, offset: u64, length: usize) -> impl Iterator<Item = Part> + use<> {
+    fn parts(&self, offset: u64, length: usize) -> impl Iterator<Item = PagePart> + use<> {
         let (page, end) = (self.page_size(), offset + length as u64);
         assert!(end <= self.size(), "a request lies within the drive");
         (offset / page..end.div_ceil(page)).map(move |lpn| {
             let start = lpn * page;
             let (from, to) = (offset.max(start), end.min(start + page));
-            Part {
+            PagePart {
                 lpn: Lpn(lpn as u32),
                 from: (from - start) as usize,
                 to: (to - start) as usize,
@@ -498,9 +495,9 @@ impl Drive {
     }
 
     /// Breaks a promise from now on.
-    pub(crate) fn breaks(&mut self, broken: Option<Broken>) {
+    pub(crate) fn breaks(&mut self, broken: Option<BrokenPromise>) {
         self.broken = broken;
-        if broken == Some(Broken::ErasesEarly) {
+        if broken == Some(BrokenPromise::ErasesEarly) {
             self.device.flash.erase_early();
         }
     }
@@ -508,13 +505,5 @@ impl Drive {
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-}
-
-/// Puts data, or zeros, into a part of a page.
-fn put(part: &mut [u8], data: Option<&[u8]>) {
-    match data {
-        Some(data) => part.copy_from_slice(data),
-        None => part.fill(0),
     }
 }

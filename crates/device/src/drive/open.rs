@@ -6,7 +6,9 @@ use base::Lpn;
 use config::Config;
 use nand::{Image, StoreKind};
 
-use super::{Cache, Drive, Restart, Trims};
+use super::cache::{BufferBytes, SECTOR};
+use super::trims::Trims;
+use super::{Drive, RestartCost};
 use crate::device::Device;
 use crate::errors::{Refusal, RunError};
 use crate::{buffer, flash, gang};
@@ -42,7 +44,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
         });
     }
     let (page, capacity) = (gang::page_size(config), config.device.user_capacity);
-    if !page.is_multiple_of(super::SECTOR) {
+    if !page.is_multiple_of(SECTOR) {
         return Err(Refusal {
             key: "device.page_size",
             message: format!("pages of {page} bytes are not made of sectors of 512"),
@@ -140,10 +142,10 @@ impl Drive {
             config: config.clone(),
             device,
             buffer,
-            cache: Cache::new(page_size),
+            cache: BufferBytes::new(page_size),
             trims: Trims::new(pages as u32, page_size),
             pages: pages as u32,
-            restart: Restart::default(),
+            restart: RestartCost::default(),
             end: None,
             is_read_only: false,
             broken: None,
@@ -157,7 +159,7 @@ impl Drive {
     /// Finds everything again.
     fn find_all(&mut self) -> Result<(), RunError> {
         let restarted = self.device.restart(&self.config)?;
-        self.restart = Restart {
+        self.restart = RestartCost {
             pages_read: restarted.pages_read,
             erased_units: restarted.erased,
             rescued_pages: restarted.rescued,

@@ -8,27 +8,14 @@ use config::Config;
 use engine::Chance;
 use files::Interrupt;
 
-use super::{Drive, DriveError, SECTOR};
+use super::broken::BrokenPromise;
+use super::cache::SECTOR;
+use super::{Drive, DriveError};
 use crate::errors::RunError;
-
-/// How a drive breaks its promises, as proof that the oracle finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// A flush does nothing.
-    IgnoresFlush,
-    /// A page is programmed by halves.
-    TearsPages,
-    /// A flush leaves some pages for later.
-    ReordersOverFlush,
-    /// Discards are not written down.
-    ForgetsDiscards,
-    /// A unit is erased before the copies of its pages are programmed; only where pages wait for others.
-    ErasesEarly,
-}
 
 /// Where the power goes off.
 #[derive(Clone, Copy, Debug)]
-pub struct Cuts {
+pub struct SectorCuts {
     /// So many drives, each with a history of its own.
     pub seeds: u64,
     /// Requests of each, after it was filled.
@@ -40,27 +27,27 @@ pub struct Cuts {
     /// Requests after the restart, with no cut; then all sectors are looked at again.
     pub afterwards: u32,
     /// The drive breaks a promise.
-    pub broken: Option<Broken>,
+    pub broken: Option<BrokenPromise>,
 }
 
 /// The outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SectorTally {
     /// Power cuts, each followed by a look at all sectors.
     pub cuts: u64,
     /// Those in restarts.
     pub second_cuts: u64,
-    /// Cuts after which a sector was wrong.
+    /// SectorCuts after which a sector was wrong.
     pub losing: u64,
     /// The first of them, in words.
     pub first: Option<String>,
-    /// Cuts up to that one.
+    /// SectorCuts up to that one.
     pub until_first: u64,
 }
 
 /// A request of the host.
 #[derive(Clone, Copy, Debug)]
-enum Request {
+enum SectorRequest {
     Write { first: u64, sectors: u64, fua: bool },
     Zero { first: u64, sectors: u64 },
     Trim { first: u64, sectors: u64 },
@@ -79,7 +66,7 @@ struct Sector {
 
 /// The host, and what it knows.
 #[derive(Clone)]
-struct Host {
+struct SectorHost {
     random: Chance,
     sectors: Vec<Sector>,
     /// By number, whether that request makes zeros.
@@ -89,14 +76,14 @@ struct Host {
     per_page: u64,
 }
 
-impl Host {
-    fn new(seed: u64, sectors: u64, per_page: u64) -> Host {
+impl SectorHost {
+    fn new(seed: u64, sectors: u64, per_page: u64) -> SectorHost {
         let random = Chance::new(seed, "sectors");
         let sectors = vec![Sector { lasts: 0, later: Vec::new() }; sectors as usize];
-        Host { random, sectors, zeros: vec![true], pieces: Vec::new(), per_page }
+        SectorHost { random, sectors, zeros: vec![true], pieces: Vec::new(), per_page }
     }
 
-    fn any_request(&mut self) -> Request {
+    fn any_request(&mut self) -> SectorRequest {
         let all = self.sectors.len() as u64;
         let few = match self.random.below(4) {
             0 => all,
@@ -111,22 +98,22 @@ impl Host {
         };
         let sectors = sectors.min(all - first);
         match self.random.below(24) {
-            0 | 1 => Request::Flush,
-            2 => Request::Zero { first, sectors },
-            3..=5 => Request::Trim { first, sectors },
-            6 => Request::Read { first, sectors },
-            7 | 8 => Request::Write { first, sectors, fua: true },
-            _ => Request::Write { first, sectors, fua: false },
+            0 | 1 => SectorRequest::Flush,
+            2 => SectorRequest::Zero { first, sectors },
+            3..=5 => SectorRequest::Trim { first, sectors },
+            6 => SectorRequest::Read { first, sectors },
+            7 | 8 => SectorRequest::Write { first, sectors, fua: true },
+            _ => SectorRequest::Write { first, sectors, fua: false },
         }
     }
 
     /// Takes note of a request that is about to be sent. Returns its number.
-    fn sends(&mut self, request: Request) -> u64 {
+    fn sends(&mut self, request: SectorRequest) -> u64 {
         let number = self.zeros.len() as u64;
         let (first, sectors, zeros) = match request {
-            Request::Write { first, sectors, .. } => (first, sectors, false),
-            Request::Zero { first, sectors } | Request::Trim { first, sectors } => (first, sectors, true),
-            Request::Read { .. } | Request::Flush => (0, 0, true),
+            SectorRequest::Write { first, sectors, .. } => (first, sectors, false),
+            SectorRequest::Zero { first, sectors } | SectorRequest::Trim { first, sectors } => (first, sectors, true),
+            SectorRequest::Read { .. } | SectorRequest::Flush => (0, 0, true),
         };
         self.zeros.push(zeros);
         for sector in first..first + sectors {
@@ -142,16 +129,16 @@ impl Host {
     }
 
     /// A request was acknowledged.
-    fn acknowledged(&mut self, request: Request) {
+    fn acknowledged(&mut self, request: SectorRequest) {
         match request {
-            Request::Flush => {
+            SectorRequest::Flush => {
                 for sector in &mut self.sectors {
                     sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
                     sector.later.clear();
                 }
                 self.pieces.clear();
             }
-            Request::Write { first, sectors, fua: true } => {
+            SectorRequest::Write { first, sectors, fua: true } => {
                 for sector in &mut self.sectors[first as usize..(first + sectors) as usize] {
                     sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
                     sector.later.clear();
@@ -174,17 +161,17 @@ impl Host {
     }
 
     /// Carries a request out; what is read is compared.
-    fn carry_out(&self, drive: &mut Drive, request: Request, number: u64) -> Result<Option<String>, DriveError> {
+    fn carry_out(&self, drive: &mut Drive, request: SectorRequest, number: u64) -> Result<Option<String>, DriveError> {
         let bytes = |count: u64| count * SECTOR;
         match request {
-            Request::Write { first, sectors, fua } => {
+            SectorRequest::Write { first, sectors, fua } => {
                 let data: Vec<u8> = (first..first + sectors).flat_map(|sector| self.data(sector, number)).collect();
                 drive.write(bytes(first), &data, fua)?;
             }
-            Request::Zero { first, sectors } => drive.write_zeros(bytes(first), bytes(sectors), false)?,
-            Request::Trim { first, sectors } => drive.trim(bytes(first), bytes(sectors))?,
-            Request::Flush => drive.flush()?,
-            Request::Read { first, sectors } => {
+            SectorRequest::Zero { first, sectors } => drive.write_zeros(bytes(first), bytes(sectors), false)?,
+            SectorRequest::Trim { first, sectors } => drive.trim(bytes(first), bytes(sectors))?,
+            SectorRequest::Flush => drive.flush()?,
+            SectorRequest::Read { first, sectors } => {
                 let mut data = vec![0; bytes(sectors) as usize];
                 drive.read(bytes(first), &mut data)?;
                 for (sector, found) in (first..).zip(data.chunks(SECTOR as usize)) {
@@ -235,8 +222,8 @@ impl Host {
 ///
 /// # Errors
 /// When the configuration cannot be used, memory runs out, or somebody wants to stop.
-pub fn try_sectors(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<Tally, RunError> {
-    let mut tally = Tally::default();
+pub fn try_sectors(config: &Config, cuts: &SectorCuts, interrupt: &Interrupt) -> Result<SectorTally, RunError> {
+    let mut tally = SectorTally::default();
     for seed in 0..cuts.seeds {
         try_drive(config, cuts, seed, interrupt, &mut tally)?;
         if cuts.broken.is_some() && tally.losing > 0 {
@@ -252,17 +239,17 @@ fn failed(error: &DriveError) -> RunError {
 
 fn try_drive(
     config: &Config,
-    cuts: &Cuts,
+    cuts: &SectorCuts,
     seed: u64,
     interrupt: &Interrupt,
-    tally: &mut Tally,
+    tally: &mut SectorTally,
 ) -> Result<(), RunError> {
     let mut drive = Drive::in_memory(config)?;
     drive.breaks(cuts.broken);
     let (sectors, per_page) = (drive.size() / SECTOR, drive.page_size() / SECTOR);
-    let mut host = Host::new(seed, sectors, per_page);
+    let mut host = SectorHost::new(seed, sectors, per_page);
     for first in (0..sectors).step_by(per_page as usize) {
-        let fill = Request::Write { first, sectors: per_page, fua: false };
+        let fill = SectorRequest::Write { first, sectors: per_page, fua: false };
         let number = host.sends(fill);
         host.carry_out(&mut drive, fill, number).map_err(|error| failed(&error))?;
     }
@@ -312,10 +299,10 @@ fn try_drive(
 /// Restarts a drive whose power went off, looks, goes on, and looks again. Returns what is wrong.
 fn after_cut(
     config: &Config,
-    cuts: &Cuts,
+    cuts: &SectorCuts,
     cut: Drive,
-    mut host: Host,
-    tally: &mut Tally,
+    mut host: SectorHost,
+    tally: &mut SectorTally,
 ) -> Result<Option<String>, RunError> {
     let mut image = cut.image().clone();
     if cuts.twice {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::place::Place;
+use super::place::Backing;
 use super::{BLOCK_WORDS, Image, PAGE_WORDS};
 use crate::Shape;
 
@@ -96,7 +96,7 @@ impl Image {
         let length = file.metadata().map_err(io("opened"))?.len();
         if writes && length == 0 {
             make(&mut file, records, data).map_err(io("made"))?;
-            let mut place = Place::of_file(file, records, writes).map_err(io("mapped"))?;
+            let mut place = Backing::of_file(file, records, writes).map_err(io("mapped"))?;
             write_header(place.header(), page_size, identity);
             return Ok(Image::over(place, shape, page_size));
         }
@@ -105,7 +105,7 @@ impl Image {
             let found = format!("it has {length} bytes, and {} are right", records as u64 + data);
             return Err(ImageError::Damaged { path: path.to_owned(), found });
         }
-        let place = Place::of_file(file, records, writes).map_err(io("mapped"))?;
+        let place = Backing::of_file(file, records, writes).map_err(io("mapped"))?;
         Ok(Image::over(place, shape, page_size))
     }
 }

@@ -22,7 +22,7 @@ use crate::Nand;
 use crate::Shape;
 use crate::block::Block;
 use frames::Frames;
-use place::Place;
+use place::Backing;
 
 /// Words of a block's record: its state; its reads; its P/E cycles with reprogramming; their wear.
 const BLOCK_WORDS: usize = 4;
@@ -45,7 +45,7 @@ const UNREADABLE: u64 = 1 << 62;
 
 /// The image of an array.
 pub struct Image {
-    place: Place,
+    place: Backing,
     page_size: usize,
     blocks: usize,
     pages_per_block: usize,
@@ -92,7 +92,7 @@ pub(crate) struct Worn {
 }
 
 impl Image {
-    fn over(place: Place, shape: &Shape, page_size: u32) -> Image {
+    fn over(place: Backing, shape: &Shape, page_size: u32) -> Image {
         let page_size = page_size as usize;
         Image {
             place,
@@ -109,7 +109,7 @@ impl Image {
     /// A pristine image that lies in memory and nowhere else.
     pub fn in_memory(shape: &Shape, page_size: u32) -> Image {
         let (records, data) = header::lengths(shape, page_size);
-        Image::over(Place::in_memory(records, data), shape, page_size)
+        Image::over(Backing::in_memory(records, data), shape, page_size)
     }
 
     /// From now on only so many words and pages are written: what is there then is what a process leaves that is killed then.

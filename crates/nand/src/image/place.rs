@@ -8,47 +8,47 @@ use std::sync::atomic::AtomicU64;
 use memmap2::{MmapMut, MmapOptions};
 
 /// Header and records as words, and the data of pages behind them.
-pub(super) struct Place {
+pub(super) struct Backing {
     records: MmapMut,
-    data: Data,
+    data: PageRegion,
 }
 
-enum Data {
+enum PageRegion {
     /// A file, from an offset on. Its lock ends with it.
     File(File, u64),
     Memory(Vec<u8>),
 }
 
-impl Place {
-    pub(super) fn in_memory(records: usize, data: u64) -> Place {
+impl Backing {
+    pub(super) fn in_memory(records: usize, data: u64) -> Backing {
         let records = MmapMut::map_anon(records).expect("memory for the records of an image");
-        Place { records, data: Data::Memory(vec![0; data as usize]) }
+        Backing { records, data: PageRegion::Memory(vec![0; data as usize]) }
     }
 
     /// A file of the right length; `writes` or private: what is changed in memory does not reach the file.
-    pub(super) fn of_file(file: File, records: usize, writes: bool) -> io::Result<Place> {
+    pub(super) fn of_file(file: File, records: usize, writes: bool) -> io::Result<Backing> {
         let mut options = MmapOptions::new();
         options.len(records);
         // SAFETY: the file is locked, so that no other process of this kind changes it; one that cuts it short, whoever it is, ends this
         // one with a signal, as a power cut. Words are read and written as atomic ones.
         let records = if writes { unsafe { options.map_mut(&file) } } else { unsafe { options.map_copy(&file) } }?;
-        Ok(Place { data: Data::File(file, records.len() as u64), records })
+        Ok(Backing { data: PageRegion::File(file, records.len() as u64), records })
     }
 
     /// A copy in memory.
-    pub(super) fn copy(&self) -> Place {
+    pub(super) fn copy(&self) -> Backing {
         let mut records = MmapMut::map_anon(self.records.len()).expect("memory for the records of an image");
         records.copy_from_slice(&self.records);
         let data = match &self.data {
-            Data::Memory(bytes) => bytes.clone(),
-            Data::File(file, offset) => {
+            PageRegion::Memory(bytes) => bytes.clone(),
+            PageRegion::File(file, offset) => {
                 let length = file.metadata().map_or(0, |file| file.len() - offset);
                 let mut bytes = vec![0; length as usize];
                 file.read_exact_at(&mut bytes, *offset).expect("an image can be read");
                 bytes
             }
         };
-        Place { records, data: Data::Memory(data) }
+        Backing { records, data: PageRegion::Memory(data) }
     }
 
     pub(super) fn words(&self) -> &[AtomicU64] {
@@ -62,13 +62,13 @@ impl Place {
 
     pub(super) fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
         match &self.data {
-            Data::File(file, offset) => match file.read_exact_at(bytes, offset + at) {
+            PageRegion::File(file, offset) => match file.read_exact_at(bytes, offset + at) {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                     Err(io::Error::new(ErrorKind::UnexpectedEof, "the image is cut short"))
                 }
                 result => result,
             },
-            Data::Memory(all) => {
+            PageRegion::Memory(all) => {
                 bytes.copy_from_slice(&all[at as usize..][..bytes.len()]);
                 Ok(())
             }
@@ -77,8 +77,8 @@ impl Place {
 
     pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         match &mut self.data {
-            Data::File(file, offset) => file.write_all_at(bytes, *offset + at),
-            Data::Memory(all) => {
+            PageRegion::File(file, offset) => file.write_all_at(bytes, *offset + at),
+            PageRegion::Memory(all) => {
                 all[at as usize..][..bytes.len()].copy_from_slice(bytes);
                 Ok(())
             }
@@ -87,11 +87,11 @@ impl Place {
 
     pub(super) fn sync(&self) -> io::Result<()> {
         match &self.data {
-            Data::File(file, _) => {
+            PageRegion::File(file, _) => {
                 self.records.flush()?;
                 file.sync_data()
             }
-            Data::Memory(_) => Ok(()),
+            PageRegion::Memory(_) => Ok(()),
         }
     }
 }
