@@ -21,12 +21,17 @@ pub enum Cause {
     Wear = 5,
     /// The read of a read-modify-write: a host write that covers part of a page.
     Rmw = 6,
+    /// Dummy pages that fill up what is programmed together, so that data which wait there can be programmed.
+    Pad = 7,
 }
+
+/// Causes that there are.
+pub const CAUSES: usize = 8;
 
 impl Cause {
     /// Every cause, in the order of the report.
-    pub const ALL: [Cause; 7] =
-        [Cause::Host, Cause::Gc, Cause::Mapping, Cause::Refresh, Cause::Backup, Cause::Wear, Cause::Rmw];
+    pub const ALL: [Cause; CAUSES] =
+        [Cause::Host, Cause::Gc, Cause::Mapping, Cause::Refresh, Cause::Backup, Cause::Wear, Cause::Rmw, Cause::Pad];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
@@ -38,6 +43,7 @@ impl Cause {
             Cause::Backup => "backup",
             Cause::Wear => "wear",
             Cause::Rmw => "rmw",
+            Cause::Pad => "pad",
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The shape of the device and the arithmetic between page numbers and places.
 //!
 //! A *reclaim unit* is `width` blocks of one die, on neighbouring planes and with the same block offset
-//! (1: a plain block; all planes of the die: twin blocks). Slots of a unit run page by page and, inside
-//! a page offset, plane by plane; so `Ppn = unit × slots_per_unit + slot` holds for every width.
+//! (1: a plain block; all planes of the die: twin blocks). Slots of a unit run page by page, inside a page offset plane by plane, and
+//! inside a flash page part by part; so `Ppn = unit × slots_per_unit + slot` holds for every width and number of parts.
+//!
+//! A *page* is what has a map entry. It is a flash page, or one of the equal parts of one (`ftl.map_unit`).
 
 use serde::{Deserialize, Serialize};
 
@@ -134,11 +136,11 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// The layout of a block of `pages_per_block` pages.
-    pub fn new(cell: Cell, order: ProgramOrder, pages_per_block: u32) -> PageLayout {
+    /// The layout of a block of `pages_per_block` pages, so many of which are the parts of a flash page.
+    pub fn new(cell: Cell, order: ProgramOrder, pages_per_block: u32, parts: u32) -> PageLayout {
         let bits = cell.bits();
-        let wordlines = pages_per_block / bits;
-        let mut pages = Vec::with_capacity(pages_per_block as usize);
+        let wordlines = pages_per_block / parts / bits;
+        let mut pages = Vec::with_capacity((pages_per_block / parts) as usize);
         match order {
             ProgramOrder::Consecutive => {
                 for wordline in 0..wordlines {
@@ -158,6 +160,7 @@ impl PageLayout {
                 }
             }
         }
+        let pages = pages.into_iter().flat_map(|page| std::iter::repeat_n(page, parts as usize)).collect();
         PageLayout { pages }
     }
 
@@ -202,6 +205,8 @@ pub struct Dimensions {
     pub page_size: u32,
     /// Blocks of a reclaim unit: 1, or `planes_per_die` for twin blocks.
     pub unit_width: u32,
+    /// Pages that are the parts of a flash page, which are sensed and programmed together: 1, or several with map units below it.
+    pub parts: u32,
 }
 
 impl Dimensions {
@@ -215,6 +220,7 @@ impl Dimensions {
         pages_per_block: 1,
         page_size: 4096,
         unit_width: 1,
+        parts: 1,
     };
 
     /// The counts whose product is the number of pages.
@@ -249,8 +255,11 @@ pub struct Geometry {
     pub page_size: u32,
     /// Blocks of a reclaim unit: 1, or `planes_per_die` for twin blocks.
     pub unit_width: u32,
+    /// Pages that are the parts of a flash page.
+    pub parts: u32,
     unit_slots: FastDiv,
-    width: FastDiv,
+    row: FastDiv,
+    part: FastDiv,
     units_per_domain: FastDiv,
     domains_per_die: FastDiv,
     dies_per_channel: FastDiv,
@@ -260,7 +269,7 @@ impl Geometry {
     /// The geometry of a device of these dimensions.
     ///
     /// # Panics
-    /// If a count is zero, if `unit_width` does not divide `planes_per_die`, or if the device has more
+    /// If a count is zero, if `unit_width` does not divide `planes_per_die` or `parts` the pages of a block, or if the device has more
     /// pages than 32 bits can number. The config reader refuses all of these first.
     pub fn new(dimensions: Dimensions) -> Geometry {
         let pages = dimensions.counts().into_iter().try_fold(1, |pages: u32, count| pages.checked_mul(count));
@@ -275,8 +284,10 @@ impl Geometry {
             pages_per_block,
             page_size,
             unit_width,
+            parts,
         } = dimensions;
         assert!(planes_per_die.is_multiple_of(unit_width), "a reclaim unit covers whole planes of a die");
+        assert!(parts > 0 && pages_per_block.is_multiple_of(parts), "a block is of whole flash pages");
         Geometry {
             channels,
             chips_per_channel,
@@ -286,8 +297,10 @@ impl Geometry {
             pages_per_block,
             page_size,
             unit_width,
+            parts,
             unit_slots: FastDiv::new(pages_per_block * unit_width),
-            width: FastDiv::new(unit_width),
+            row: FastDiv::new(unit_width * parts),
+            part: FastDiv::new(parts),
             units_per_domain: FastDiv::new(blocks_per_plane),
             domains_per_die: FastDiv::new(planes_per_die / unit_width),
             dies_per_channel: FastDiv::new(chips_per_channel * dies_per_chip),
@@ -386,7 +399,8 @@ impl Geometry {
     /// The slot of a page offset on one of a unit's planes.
     #[inline]
     pub fn slot_at(&self, page: u32, lane: u32) -> Slot {
-        Slot::new(page * self.unit_width + lane)
+        let (flash_page, part) = self.part.split(page);
+        Slot::new((flash_page * self.unit_width + lane) * self.parts + part)
     }
 
     /// The slot behind the last one of a unit: where a filled unit's next page would go.
@@ -464,20 +478,52 @@ impl Geometry {
     /// The page offset, inside its block, of a slot.
     #[inline]
     pub fn page_of_slot(&self, slot: Slot) -> u32 {
-        self.width.quotient(slot.number())
+        self.page_and_lane(slot).0
     }
 
     /// Which block of its unit, counted by plane, a slot lies in.
     #[inline]
     pub fn lane_of_slot(&self, slot: Slot) -> u32 {
-        self.width.split(slot.number()).1
+        self.page_and_lane(slot).1
     }
 
-    /// True for pages of one unit and of one page offset: they lie on planes of one die, and on distinct ones if they are not
-    /// the same page.
+    #[inline]
+    fn page_and_lane(&self, slot: Slot) -> (u32, u32) {
+        let (row, place) = self.row.split(slot.number());
+        let (lane, part) = self.part.split(place);
+        (row * self.parts + part, lane)
+    }
+
+    /// Slots of a unit at one offset of flash pages, a *row*: those of a flash page on each of its planes.
+    #[inline]
+    pub fn row_slots(&self) -> u32 {
+        self.row.divisor()
+    }
+
+    /// The row of a slot, and its place there.
+    #[inline]
+    pub fn row_of_slot(&self, slot: Slot) -> (u32, u32) {
+        self.row.split(slot.number())
+    }
+
+    /// Pages of a block of a unit, counted by plane, of which so many slots are filled from the first one on.
+    #[inline]
+    pub fn pages_before(&self, slots: u32, lane: u32) -> u32 {
+        let (row, place) = self.row.split(slots);
+        row * self.parts + place.saturating_sub(lane * self.parts).min(self.parts)
+    }
+
+    /// The flash page that a page is or is a part of, counted over the device.
+    #[inline]
+    pub fn flash_page_of(&self, ppn: Ppn) -> u32 {
+        self.part.quotient(ppn.0)
+    }
+
+    /// True for pages of one unit and at one offset of flash pages: they lie on planes of one die, and on distinct ones if they are
+    /// not of the same flash page.
     #[inline]
     pub fn are_in_a_row(&self, first: Ppn, second: Ppn) -> bool {
-        self.width.quotient(first.0) == self.width.quotient(second.0)
+        self.row.quotient(first.0) == self.row.quotient(second.0)
     }
 
     /// Where a page is.
@@ -485,7 +531,7 @@ impl Geometry {
     pub fn place(&self, ppn: Ppn) -> Place {
         let (unit, slot) = self.unit_and_slot(ppn);
         let (domain, block_offset) = self.units_per_domain.split(unit.number());
-        let (page, lane) = self.width.split(slot.number());
+        let (page, lane) = self.page_and_lane(slot);
         let plane = domain * self.unit_width + lane;
         Place { plane, block: plane * self.blocks_per_plane + block_offset, page }
     }
@@ -522,7 +568,7 @@ mod tests {
 
     #[test]
     fn every_page_has_its_own_place() {
-        for width in [1, 2] {
+        for (width, parts) in [(1, 1), (2, 1), (1, 2), (2, 2), (2, 4), (1, 4)] {
             let geometry = Geometry::new(Dimensions {
                 channels: 2,
                 dies_per_chip: 2,
@@ -530,6 +576,7 @@ mod tests {
                 blocks_per_plane: 3,
                 pages_per_block: 4,
                 unit_width: width,
+                parts,
                 ..Dimensions::ONE_PAGE
             });
             let mut seen = std::collections::HashSet::new();
@@ -538,11 +585,17 @@ mod tests {
                 let (unit, slot) = geometry.unit_and_slot(Ppn(ppn));
                 assert_eq!(geometry.block_of(unit, geometry.lane_of_slot(slot)), place.block);
                 assert_eq!(geometry.page_of_slot(slot), place.page);
+                assert_eq!(geometry.pages_before(slot.number(), geometry.lane_of_slot(slot)), place.page);
+                assert_eq!(geometry.slot_at(place.page, geometry.lane_of_slot(slot)), slot);
                 assert_eq!(geometry.die_of(Ppn(ppn)), Die::new(place.plane / 2));
                 for other in 0..geometry.pages() as u32 {
                     let (of_other, other_slot) = geometry.unit_and_slot(Ppn(other));
-                    let is_in_a_row = of_other == unit && geometry.page_of_slot(other_slot) == place.page;
+                    let flash_page = |page: u32| page / parts;
+                    let offset = geometry.page_of_slot(other_slot);
+                    let is_in_a_row = of_other == unit && flash_page(offset) == flash_page(place.page);
                     assert_eq!(geometry.are_in_a_row(Ppn(ppn), Ppn(other)), is_in_a_row);
+                    let is_one = is_in_a_row && geometry.lane_of_slot(slot) == geometry.lane_of_slot(other_slot);
+                    assert_eq!(geometry.flash_page_of(Ppn(ppn)) == geometry.flash_page_of(Ppn(other)), is_one);
                 }
                 assert!(seen.insert((place.block, place.page)));
             }
@@ -566,6 +619,8 @@ mod tests {
             Dimensions { unit_width: 0, ..one },
             Dimensions { unit_width: 2, ..one },
             Dimensions { planes_per_die: 3, unit_width: 2, ..one },
+            Dimensions { pages_per_block: 6, parts: 4, ..one },
+            Dimensions { parts: 0, ..one },
             Dimensions { channels: u32::MAX, ..one },
             Dimensions { channels: 65_536, blocks_per_plane: 65_536, ..one },
         ] {
@@ -575,11 +630,13 @@ mod tests {
 
     #[test]
     fn layouts_follow_the_datasheet_orders() {
-        let consecutive = PageLayout::new(Cell::Mlc, ProgramOrder::Consecutive, 6);
+        let consecutive = PageLayout::new(Cell::Mlc, ProgramOrder::Consecutive, 6, 1);
         assert_eq!(consecutive.pages, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]);
-        let shadow = PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 6);
+        let shadow = PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 6, 1);
         assert_eq!(shadow.pages, [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (2, 1)]);
-        let tlc = PageLayout::new(Cell::Tlc, ProgramOrder::Shadow, 9);
+        let tlc = PageLayout::new(Cell::Tlc, ProgramOrder::Shadow, 9, 1);
         assert_eq!(tlc.pages, [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (2, 1), (1, 2), (2, 2)]);
+        let parts = PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 8, 2);
+        assert_eq!(parts.pages, [(0, 0), (0, 0), (1, 0), (1, 0), (0, 1), (0, 1), (1, 1), (1, 1)]);
     }
 }

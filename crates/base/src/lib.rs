@@ -18,7 +18,7 @@ pub mod transfer;
 pub mod units;
 pub mod wear;
 
-pub use cause::{Cause, OpKind};
+pub use cause::{CAUSES, Cause, OpKind};
 pub use choice::{Choice, Choices, FeatureKey, Own, Param, ParamKind, ParamValue, Seam, Selection};
 pub use disturb::{ReadLimits, ReprogramWear};
 pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};

@@ -20,21 +20,28 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
         dies_per_chip: device.dies_per_chip,
         planes_per_die: device.planes_per_die / in_step.planes,
         blocks_per_plane: device.blocks_per_plane,
-        pages_per_block: device.pages_per_block,
-        page_size: device.page_size * in_step.parts(),
+        pages_per_block: device.pages_per_block * parts(config),
+        page_size: device.page_size * in_step.parts() / parts(config),
+        parts: parts(config),
         unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
     })
 }
 
+/// Map units of a flash page.
+pub(crate) fn parts(config: &Config) -> u32 {
+    ftl::map_unit::size(config.ftl.get("map_unit")).map_or(1, |size| (config.device.page_size / size).max(1))
+}
+
 /// Bytes of a page as the FTL sees it.
 pub(crate) fn page_size(config: &Config) -> u64 {
-    u64::from(config.device.page_size) * u64::from(config.in_step().parts())
+    u64::from(config.device.page_size) * u64::from(config.in_step().parts()) / u64::from(parts(config))
 }
 
 /// The FTL's pages and their size, for texts.
 pub(crate) fn pages_in_words(config: &Config) -> String {
     let size = config::print_size(page_size(config));
     match config.in_step().parts() {
+        1 if parts(config) > 1 => format!("map units of {size}"),
         1 => format!("pages of {size}"),
         parts => format!("superpages of {size} ({parts} flash pages in step)"),
     }
@@ -96,6 +103,7 @@ pub(crate) fn physical(config: &Config) -> Geometry {
         pages_per_block: device.pages_per_block,
         page_size: device.page_size,
         unit_width: 1,
+        parts: 1,
     })
 }
 

@@ -61,6 +61,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         ("device.cell".into(), format!("{:?}", device.cell).to_lowercase()),
         ("device.program_order".into(), format!("{:?}", device.program_order).to_lowercase()),
         mapping(config),
+        ("ftl.map_unit".into(), config.ftl.get("map_unit").name.into()),
         choice("allocation"),
         reclaim_unit(config),
         choice("separation"),
@@ -222,7 +223,12 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         streams: ftl::streams(&geometry, &policies(config)),
         // Where counts follow the host's last page, room is made before its next one.
         least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
-        pages: PageLayout::new(config.device.cell, config.device.program_order, geometry.pages_per_block),
+        pages: PageLayout::new(
+            config.device.cell,
+            config.device.program_order,
+            geometry.pages_per_block,
+            geometry.parts,
+        ),
     };
     let mut of_array = None;
     let read = || -> Result<Saved<'static>, RunError> {
@@ -411,12 +417,12 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &StateShape) -> bool
         (0..geometry.unit_width).all(|lane| {
             let block = blocks[geometry.block_of(unit, lane) as usize];
             let filled = filled[unit.index()];
-            let mut pages = (filled + geometry.unit_width - 1 - lane) / geometry.unit_width;
+            let mut pages = geometry.pages_before(filled, lane);
             // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them.
             let mut usable = !block.is_bad() && !block.is_torn();
             if block.is_lsb_only() {
                 // Upper pages are skipped by both.
-                usable &= is_lsb(filled / geometry.unit_width);
+                usable &= is_lsb(filled / geometry.row_slots() * geometry.parts);
                 pages = (pages..).find(|&page| is_lsb(page)).expect("the end, if no other");
             }
             usable && u32::from(block.next_page) == pages && block.erases == saved.erases[unit.index()]

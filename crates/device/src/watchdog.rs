@@ -105,7 +105,7 @@ fn bound(config: &Config, geometry: &Geometry) -> u64 {
 
 /// The host's progress, in pages and requests. Only that it grows matters.
 fn served(counters: &Counters) -> u64 {
-    let pages: u64 = [Cause::Host, Cause::Rmw].iter().flat_map(|&cause| counters.ops[cause as usize]).sum();
+    let pages: u64 = [Cause::Host, Cause::Rmw, Cause::Pad].iter().flat_map(|&cause| counters.ops[cause as usize]).sum();
     let buffered = counters.buffer_hits + counters.buffer_read_hits + counters.buffer_evictions + counters.buffer_drops;
     pages + buffered + counters.unmapped_reads + counters.requests()
 }

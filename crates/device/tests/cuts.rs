@@ -147,6 +147,23 @@ fn whole_wordlines_survive_beside_what_protects_single_pages() {
     }
 }
 
+/// Of SLC, and of wordlines: two and four units to a flash page.
+#[test]
+fn map_units_below_the_page_survive() {
+    let slc = ["device.cell=\"slc\"", "device.timing.read=\"25us\"", "device.timing.program=\"200us\"", ONE_SHOT[2]];
+    for unit in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""] {
+        for programming in [&slc[..], &ONE_SHOT, &TWO_PASS] {
+            // As with two passes: an open fault of wordlines, which units make more frequent.
+            for (what, sets) in BESIDES.iter().filter(|(what, _)| *what != "forward collections") {
+                assert_survives(
+                    &format!("{unit} {} {what}", programming[0]),
+                    &[programming, *sets, &[unit, "device.over_provisioning=1.6"][..]].concat(),
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_map_in_flash_survives() {
     let map = ["ftl.mapping.dftl.cache=\"2KiB\"", "device.over_provisioning=2.5", "ftl.allocation=\"CWDP\""];

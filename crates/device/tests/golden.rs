@@ -79,7 +79,7 @@ fn map_in_flash(config: &mut Config, entries: u32) {
 
 /// A user space of six tenths of the reference's.
 fn lower_capacity(config: &mut Config) {
-    config.device.user_capacity = config.device.user_capacity / 10 * 6 / 8192 * 8192;
+    config.device.user_capacity = config.device.user_capacity / 10 * 6 / page_size(config) * page_size(config);
     let footprint = config.device.user_capacity;
     if let Source::Generator(generator) = &mut config.workload.source {
         generator.footprint = footprint;
@@ -95,6 +95,14 @@ fn read_often(config: &mut Config) {
         generator.read_fraction = 0.95;
     }
     config.workload.end = End { requests: Some(60_000), ..End::default() };
+}
+
+/// Flash pages that are large enough for such units.
+fn units_of(config: &mut Config, size: u32) {
+    let wider = (2 * size / config.device.page_size).max(1);
+    config.device.page_size *= wider;
+    config.device.user_capacity *= u64::from(wider);
+    lower_capacity(config);
 }
 
 /// A user space of whole superpages.
@@ -135,6 +143,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             }
             if seam.key == "read_disturb" && choice.name != "ignore" {
                 read_often(&mut config);
+            }
+            if let Some(size) = ftl::map_unit::size(config.ftl.get("map_unit")) {
+                units_of(&mut config, size);
             }
             if choice.name == "superblock" {
                 whole_superpages(&mut config);

@@ -59,6 +59,8 @@ impl Mechanism {
             let others = seam.choices[1..].iter();
             // Static orders are formulas.
             let others = others.filter(|choice| seam.key != "allocation" || ftl::allocation::is_dynamic(choice.name));
+            // Map units of any size are alike.
+            let others = others.filter(|choice| seam.key != "map_unit" || choice.name == "1KiB");
             others.map(|choice| Mechanism::Choice(seam.key, choice.name))
         });
         let others = [
@@ -75,6 +77,7 @@ impl Mechanism {
     fn name(self) -> String {
         match self {
             Mechanism::Choice("allocation", name) => format!("allocation {name}"),
+            Mechanism::Choice("map_unit", name) => format!("units of {name}"),
             Mechanism::Choice("wear_leveling", name) => format!("{name} wear leveling"),
             Mechanism::Choice("write_buffer", name) => format!("{name} buffer"),
             Mechanism::Choice(_, name) => name.into(),
@@ -207,9 +210,14 @@ impl Pair {
         config.run.executor = self.executor;
         let has_stamps = self.both[0] != self.both[1] || self.has(Mechanism::Stamps) || self.has_fault();
         config.run.payload = if has_stamps { Payload::Stamp } else { Payload::None };
-        // Small pages, so that the map of a plane takes several translation pages; but of two codewords, where one may go alone.
+        // Small pages, so that the map of a plane takes several translation pages; but of two codewords, where one may go alone, and of
+        // two map units.
         let is_small = self.mapping == "dftl" && !self.has_feature("read_transfer");
-        config.device.page_size = if is_small { 512 } else { 1024 };
+        config.device.page_size = match self.chosen("map_unit") {
+            Some(_) => 2048,
+            None if is_small => 512,
+            None => 1024,
+        };
         self.set_cells(&mut config);
         self.set_choices(&mut config);
         match self.chosen("migration") {

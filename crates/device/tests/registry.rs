@@ -33,6 +33,11 @@ fn with(seam: &str, name: &str) -> Config {
         "fast" => choose(&mut config.ftl, "victim", "fifo", &[]),
         "swap" => choose(&mut config.ftl, "block_allocation", "least-worn", &[]),
         "gcmix-adaptive" => choose(&mut config.ftl, "separation", "dac", &[]),
+        // Flash pages of two units.
+        _ if let Some(size) = ftl::map_unit::size(config.ftl.get("map_unit")) => {
+            config.device.user_capacity = config.device.user_capacity / page_size(&config) * u64::from(2 * size);
+            config.device.page_size = 2 * size;
+        }
         _ if seam == "read_disturb" => config.device.wear.read_limit = Some([1000, 10_000]),
         _ => {}
     }

@@ -2,7 +2,7 @@
 //!
 //! Two tables say it all. Each line is asked of every mechanism, in the order of their rows (`mechanism/rows.rs`).
 
-use base::{Cause, Domain, Lpn, Slot};
+use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
 
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
@@ -220,9 +220,9 @@ impl<M: Mechanisms> Page<M> {
         }
         let first = self.kernel.next_place(domain, stream);
         let geometry = self.kernel.geometry();
-        let lanes = geometry.unit_width - geometry.lane_of_slot(geometry.unit_and_slot(first).1);
-        (first.0..first.0 + lanes).find_map(|at| {
-            let op = self.mechanisms.before_page(&mut self.kernel, domain, base::Ppn(at), group)?;
+        let left = geometry.row_slots() - geometry.row_of_slot(geometry.unit_and_slot(first).1).1;
+        (first.0..first.0 + left).find_map(|at| {
+            let op = self.mechanisms.before_page(&mut self.kernel, domain, Ppn(at), group)?;
             group.stream = stream;
             let cause = match op {
                 Op::Combine => Cause::Backup,
@@ -288,7 +288,7 @@ impl<M: Mechanisms> Page<M> {
         let geometry = self.kernel.geometry();
         let Some(&last) = group.pages().last() else { return };
         let (unit, slot) = geometry.unit_and_slot(last);
-        for by in 1..=geometry.unit_width {
+        for by in 1..=geometry.row_slots() {
             self.prefetch_copy(geometry.ppn(unit, geometry.slot_ahead(slot, by)));
         }
     }
@@ -304,7 +304,21 @@ impl<M: Mechanisms> Page<M> {
         let slot = next.expect("a victim with valid pages");
         job.cursor = slot;
         group.push(self.kernel.geometry().ppn(job.unit, slot));
+        if self.kernel.geometry().parts > 1 {
+            self.add_parts(job.unit, slot, stream_of, group);
+        }
         Picked::Group
+    }
+
+    /// Adds the other valid parts of a page's flash page, which one read brings, as far as they go where that page does.
+    fn add_parts(&self, unit: Unit, first: Slot, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
+        let (kernel, geometry) = (&self.kernel, self.kernel.geometry());
+        let of = |at: Ppn| kernel.lpn_at(at).map(stream_of);
+        let at = geometry.ppn(unit, first);
+        let stream = of(at);
+        let others = geometry.slots_from(first.next()).map(|slot| geometry.ppn(unit, slot));
+        let parts = others.take_while(|&other| geometry.flash_page_of(other) == geometry.flash_page_of(at));
+        parts.filter(|&part| kernel.is_valid(part) && of(part) == stream).for_each(|part| group.push(part));
     }
 
     /// What has to be safe before the host page that waits is programmed.

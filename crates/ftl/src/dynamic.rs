@@ -85,7 +85,7 @@ impl<M: Mechanisms> Page<M> {
     /// The domain of a die whose turn it is, round robin over those that accept pages.
     pub(crate) fn peek_domain_of(&self, die: Die) -> Option<Domain> {
         let count = self.kernel.geometry().domains_per_die();
-        let mut turn = self.round_robin.next_domain[die.index()];
+        let mut turn = self.round_robin.next_domain[die.index()] / self.kernel.geometry().parts;
         for _ in 0..count {
             let domain = Domain::new(die.number() * count + turn);
             if self.accepts(domain) {
@@ -105,7 +105,10 @@ impl<M: Mechanisms> Page<M> {
     }
 
     fn rotate(&mut self, die: Die, domain: Domain) {
-        let count = self.kernel.geometry().domains_per_die();
-        self.round_robin.next_domain[die.index()] = (domain.number() + 1) % count;
+        let (count, parts) = (self.kernel.geometry().domains_per_die(), self.kernel.geometry().parts);
+        let (turn, own) = (&mut self.round_robin.next_domain[die.index()], domain.number() % count);
+        // A domain has its turn for a whole flash page.
+        let had = if *turn / parts == own { *turn % parts } else { 0 };
+        *turn = (own * parts + had + 1) % (count * parts);
     }
 }

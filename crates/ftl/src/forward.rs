@@ -101,9 +101,9 @@ impl<M: Mechanisms> Page<M> {
         (self.kernel.gain_of(unit) > 0).then_some(unit)
     }
 
-    /// True if the next page that a collection copies begins a page offset.
+    /// True if the next page that a collection copies begins a page offset, where pages of several planes are kept in step.
     fn copies_in_step(&self, domain: Domain) -> bool {
-        if self.kernel.geometry().unit_width == 1 {
+        if self.kernel.geometry().unit_width == 1 || self.kernel.geometry().parts > 1 {
             return true;
         }
         let stream =

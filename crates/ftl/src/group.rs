@@ -4,8 +4,8 @@ use base::Ppn;
 
 use crate::stream::Stream;
 
-/// Blocks that a reclaim unit is wide at most, and so pages that a group holds at most.
-pub const MAX_LANES: usize = 16;
+/// Pages that a group holds at most: those of a row.
+pub const MAX_PAGES: usize = 64;
 
 /// A few pages of one victim, to be programmed at one page offset.
 ///
@@ -18,12 +18,12 @@ pub struct Group {
     pub pads: u8,
     /// The stream that the pages, and dummy pages, go to.
     pub(crate) stream: Stream,
-    pages: [Ppn; MAX_LANES],
+    pages: [Ppn; MAX_PAGES],
 }
 
 impl Group {
     /// No page.
-    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0, stream: Stream::FIRST };
+    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_PAGES], len: 0, pads: 0, stream: Stream::FIRST };
 
     /// Adds a page.
     ///

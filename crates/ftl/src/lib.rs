@@ -14,6 +14,7 @@ mod figures;
 mod forward;
 mod group;
 mod kernel;
+pub mod map_unit;
 mod mechanism;
 mod ops;
 mod paced;
@@ -37,7 +38,7 @@ pub use crate::facade::{
     PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
 };
 pub use crate::figures::{Figure, Figures};
-pub use crate::group::{Group, MAX_LANES};
+pub use crate::group::{Group, MAX_PAGES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, write_of};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
@@ -111,6 +112,7 @@ pub const TAKE_OWN: &[&str] = &[victim::SEAM.key, allocation::SEAM.key];
 pub fn seams() -> Vec<&'static Seam> {
     vec![
         &facade::SEAM,
+        &map_unit::SEAM,
         &BINDING,
         &allocation::SEAM,
         &pool::SEAM,

@@ -807,7 +807,7 @@ impl<M: Mechanisms> Page<M> {
         let own = self.kernel.geometry().domain_of_unit(open);
         let had_job = self.kernel.job(own).is_some();
         let placed = self.pad_unit(own, open).expect("pages wait in active units");
-        if !array.combined(Cause::Rmw, &Group::EMPTY, placed) {
+        if !array.combined(Cause::Pad, &Group::EMPTY, placed) {
             self.repair(placed.at, DataSource::Controller, array);
         }
         if own != domain && !had_job && self.kernel.job(own).is_some() {

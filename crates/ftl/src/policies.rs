@@ -47,6 +47,8 @@ impl std::iter::Sum for Bytes {
 pub struct Policies<'a> {
     /// Mapping.
     pub mapping: &'a Selection,
+    /// How much of the host's space has one map entry.
+    pub map_unit: &'a Selection,
     /// Plane allocation.
     pub allocation: &'a Selection,
     /// Block allocation.

@@ -11,7 +11,7 @@ pub(crate) struct RoundRobin {
     pub(crate) next_die: Vec<u32>,
     /// By queue: what is left of a burst.
     pub(crate) burst_left: Vec<u32>,
-    /// By die: whose turn it is among its domains.
+    /// By die: whose turn it is among its domains, times the parts of a flash page; and how many of these it has had.
     pub(crate) next_domain: Vec<u32>,
 }
 

@@ -29,6 +29,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
     };
     Policies {
         mapping: selection("mapping"),
+        map_unit: selection("map_unit"),
         allocation: selection("allocation"),
         block_allocation: selection("block_allocation"),
         victim: selection("victim"),

@@ -119,6 +119,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     }
     let policies = Policies {
         mapping: &selection(&seam("mapping").choices[0]),
+        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
@@ -210,6 +211,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
     gc_schedule.set("free_blocks", 2.into());
     let policies = Policies {
         mapping: &of("mapping", "page"),
+        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &of("allocation", "CWDP"),
         block_allocation: &of("block_allocation", "first-fit"),
         victim: &of("victim", victim),
@@ -299,6 +301,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
     }
     let policies = Policies {
         mapping: &of("mapping", "page"),
+        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &of("allocation", "CWDP"),
         block_allocation: &of("block_allocation", "first-fit"),
         victim: &selection(victim),
@@ -387,6 +390,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
     mapping.set("cache", ParamValue::Size(u64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES)));
     let policies = Policies {
         mapping: &mapping,
+        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
@@ -467,6 +471,7 @@ fn hybrid_mapping_under_every_static_order() {
                 }
                 let policies = Policies {
                     mapping: &mapping,
+                    map_unit: &selection(&seam("map_unit").choices[0]),
                     allocation: &selection(allocation),
                     block_allocation: &selection(block_allocation),
                     victim: &first("victim"),
@@ -535,6 +540,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let reclaim_unit = chosen("reclaim_unit", unit);
             let policies = Policies {
                 mapping: &mapped,
+                map_unit: &selection(&seam("map_unit").choices[0]),
                 allocation: &chosen("allocation", if unit == "twin" && mapping == "page" { "F" } else { "CWDP" }),
                 block_allocation: &first("block_allocation"),
                 victim: &selection(victim),
@@ -592,6 +598,7 @@ fn a_domain_under_collection_takes_no_host_page() {
     let first = |key| selection(&seam(key).choices[0]);
     let policies = Policies {
         mapping: &first("mapping"),
+        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &first("allocation"),
         block_allocation: &first("block_allocation"),
         victim: &first("victim"),

@@ -39,6 +39,7 @@ impl Array {
             planes_per_die: geometry.planes_per_die,
             blocks_per_plane: geometry.blocks_per_plane,
             pages_per_block: geometry.pages_per_block,
+            parts: 1,
             multiplane: Multiplane::Off,
             cell: Cell::Mlc,
             program_order: ProgramOrder::Shadow,

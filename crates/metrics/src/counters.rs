@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Sub};
 
-use base::{Cause, InStep, OpKind, RequestKind};
+use base::{CAUSES, Cause, InStep, OpKind, RequestKind};
 use serde::{Deserialize, Serialize};
 
 /// Counts since the start of the measurement. Subtract an earlier copy to get a window.
@@ -32,20 +32,20 @@ pub struct Counters {
     /// Page reads of never-written pages, answered without flash.
     pub unmapped_reads: u64,
     /// Flash operations by `[cause][kind]`: pages read, pages programmed, blocks erased.
-    pub ops: [[u64; 3]; 7],
+    pub ops: [[u64; 3]; CAUSES],
     /// Pages moved inside their plane, by cause.
-    pub copybacks: [u64; 7],
+    pub copybacks: [u64; CAUSES],
     /// Pages programmed a second time without an erase.
     pub reprograms: u64,
     /// Wordlines programmed coarsely, the first of two passes.
     pub first_passes: u64,
     /// Of `ops`, those that were part of a multi-plane command of two or more planes.
-    pub multi_ops: [[u64; 3]; 7],
+    pub multi_ops: [[u64; 3]; CAUSES],
     /// Flash pages of superpages that a command for the host did not concern: programmed although the host wrote
     /// only others, or not needed of a superpage that was read. By `[cause][kind]`; none without superpages.
-    pub bystanders: [[u64; 3]; 7],
+    pub bystanders: [[u64; 3]; CAUSES],
     /// Of `bystanders`, those of multi-plane commands of two or more superpages.
-    pub multi_bystanders: [[u64; 3]; 7],
+    pub multi_bystanders: [[u64; 3]; CAUSES],
     /// Garbage collections of data that ended.
     pub gc_invocations: u64,
     /// Of those, all that were not forward: a host write may have waited for them, or they were begun along with such a one.
@@ -104,8 +104,8 @@ impl Counters {
             return *self;
         }
         let parts = u64::from(in_step.parts());
-        let concerned = |all: &[[u64; 3]; 7], bystanders: &[[u64; 3]; 7]| {
-            let mut ops: [[u64; 3]; 7] = std::array::from_fn(|cause| {
+        let concerned = |all: &[[u64; 3]; CAUSES], bystanders: &[[u64; 3]; CAUSES]| {
+            let mut ops: [[u64; 3]; CAUSES] = std::array::from_fn(|cause| {
                 std::array::from_fn(|kind| all[cause][kind] * parts - bystanders[cause][kind])
             });
             let program = OpKind::Program as usize;
@@ -117,8 +117,8 @@ impl Counters {
         Counters {
             ops,
             multi_ops,
-            bystanders: [[0; 3]; 7],
-            multi_bystanders: [[0; 3]; 7],
+            bystanders: [[0; 3]; CAUSES],
+            multi_bystanders: [[0; 3]; CAUSES],
             copybacks: self.copybacks.map(|pages| pages * parts),
             reprograms: self.reprograms * parts,
             first_passes: self.first_passes * parts,
@@ -222,7 +222,7 @@ impl Counters {
     /// Share of the host's page reads or page programs that multi-plane commands served (those of garbage
     /// collection are left out); for erases, of all of them, since the host never erases.
     pub fn multiplane_fraction(&self, kind: OpKind) -> Option<f64> {
-        let sum = |ops: &[[u64; 3]; 7]| match kind {
+        let sum = |ops: &[[u64; 3]; CAUSES]| match kind {
             OpKind::Erase => ops.iter().map(|by_kind| by_kind[OpKind::Erase as usize]).sum(),
             _ => ops[Cause::Host as usize][kind as usize],
         };
@@ -235,8 +235,8 @@ impl Counters {
     }
 
     fn combine(&self, other: &Counters, f: impl Fn(u64, u64) -> u64) -> Counters {
-        let by_cause = |a: &[u64; 7], b: &[u64; 7]| std::array::from_fn(|i| f(a[i], b[i]));
-        let by_kind = |a: &[[u64; 3]; 7], b: &[[u64; 3]; 7]| {
+        let by_cause = |a: &[u64; CAUSES], b: &[u64; CAUSES]| std::array::from_fn(|i| f(a[i], b[i]));
+        let by_kind = |a: &[[u64; 3]; CAUSES], b: &[[u64; 3]; CAUSES]| {
             std::array::from_fn(|i| std::array::from_fn(|kind| f(a[i][kind], b[i][kind])))
         };
         // Every field is named, so that a new one cannot be forgotten here.
@@ -410,7 +410,7 @@ mod tests {
         let text = serde_json::to_string(&(a + b)).unwrap();
         let mut numbers: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
         numbers.sort_unstable();
-        let fields = 8 + 7 * 3 + 7 + 2 + 3 * 7 * 3 + 6 + 4;
+        let fields = 8 + CAUSES as u64 * (3 + 1 + 3 * 3) + 2 + 6 + 4;
         assert_eq!(numbers, (0..fields).map(|i| 1001 + 2 * i).collect::<Vec<u64>>());
         assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), a + b);
     }

@@ -1,6 +1,6 @@
 //! The one object that stages report to.
 
-use base::{Cause, Die, Duration, InStep, Instant, OpKind, RequestKind};
+use base::{CAUSES, Cause, Die, Duration, InStep, Instant, OpKind, RequestKind};
 
 use crate::admission::Admission;
 use crate::counters::Counters;
@@ -64,7 +64,7 @@ pub struct Recorder {
     /// By request kind.
     latencies: [Latency; 4],
     /// By channel; classes are causes.
-    channels: Vec<BusyTime<7>>,
+    channels: Vec<BusyTime<CAUSES>>,
     /// By die; classes are kinds of operation.
     dies: Vec<BusyTime<3>>,
     buffer: Option<Occupancy>,
@@ -88,7 +88,8 @@ impl Recorder {
     /// Bytes of a recorder, with the figures of a write buffer.
     pub fn bytes(shape: &RecordedShape) -> u64 {
         let channels = u64::from(shape.channels);
-        let resources = channels * size_of::<BusyTime<7>>() as u64 + u64::from(shape.dies) * Recorder::BYTES_OF_DIE;
+        let resources =
+            channels * size_of::<BusyTime<CAUSES>>() as u64 + u64::from(shape.dies) * Recorder::BYTES_OF_DIE;
         resources + Occupancy::bytes(channels) + 3_000_000
     }
 
@@ -373,7 +374,7 @@ impl Recorder {
 
     /// By channel, the fraction of the measurement that it spent on each cause (in the order of
     /// [`Cause::ALL`]); `None` where operations take no time.
-    pub fn channel_fractions(&self) -> Option<Vec<[f64; 7]>> {
+    pub fn channel_fractions(&self) -> Option<Vec<[f64; CAUSES]>> {
         self.has_utilisation().then(|| self.of_each(&self.channels))
     }
 
@@ -573,7 +574,7 @@ mod tests {
         let recorder = two_rows();
         let channels = recorder.channel_fractions().unwrap();
         assert_eq!(channels[0][Cause::Host as usize], 0.5);
-        assert_eq!(channels[1], [0.0; 7]);
+        assert_eq!(channels[1], [0.0; CAUSES]);
         assert_eq!(recorder.die_fractions().unwrap()[3], [0.0, 1.0, 0.0]);
         let table = recorder.utilisation_table();
         assert_eq!(table.rows(), 6);

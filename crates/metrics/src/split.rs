@@ -99,8 +99,8 @@ impl LatencyPart {
     pub fn of_command(kind: OpKind, cause: Cause) -> LatencyPart {
         match (kind, cause) {
             (OpKind::Erase, _) => LatencyPart::Erase,
-            (OpKind::Read, Cause::Host | Cause::Rmw) => LatencyPart::HostRead,
-            (OpKind::Program, Cause::Host | Cause::Rmw) => LatencyPart::HostProgram,
+            (OpKind::Read, Cause::Host | Cause::Rmw | Cause::Pad) => LatencyPart::HostRead,
+            (OpKind::Program, Cause::Host | Cause::Rmw | Cause::Pad) => LatencyPart::HostProgram,
             (_, Cause::Gc) => LatencyPart::Gc,
             (_, Cause::Refresh) => LatencyPart::Refresh,
             (_, Cause::Mapping) => LatencyPart::Mapping,

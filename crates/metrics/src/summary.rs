@@ -158,7 +158,7 @@ fn channel(recorder: &Recorder) -> Value {
         |cause: Cause| resources.iter().map(|resource| resource[cause as usize]).sum::<f64>() / resources.len() as f64;
     let transfer = Cause::ALL.into_iter().map(mean).sum::<f64>();
     json!({
-        "host": mean(Cause::Host) + mean(Cause::Rmw),
+        "host": mean(Cause::Host) + mean(Cause::Rmw) + mean(Cause::Pad),
         "gc": mean(Cause::Gc),
         "idle": (1.0 - transfer).max(0.0),
         "transfer": transfer,
@@ -272,7 +272,7 @@ mod tests {
                     "/flash",
                     "page_reads page_programs block_erases copybacks reprograms first_passes by_cause multiplane suspends cache_mode",
                 ),
-                ("/flash/by_cause", "host gc mapping refresh backup wear rmw"),
+                ("/flash/by_cause", "host gc mapping refresh backup wear rmw pad"),
                 ("/flash/by_cause/backup", "reads programs erases copybacks"),
                 ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
                 ("/flash/suspends", "programs erases overhead_s"),

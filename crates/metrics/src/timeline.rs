@@ -312,7 +312,7 @@ impl std::fmt::Display for Us {
 fn colour(name: &str, cause: Cause) -> &'static str {
     match (name, cause) {
         ("erase", _) => "terrible",
-        (_, Cause::Host | Cause::Rmw) => "good",
+        (_, Cause::Host | Cause::Rmw | Cause::Pad) => "good",
         (_, Cause::Gc) => "bad",
         _ => "grey",
     }

@@ -356,6 +356,7 @@ mod tests {
             planes_per_die: 1,
             blocks_per_plane: 4,
             pages_per_block: 6,
+            parts: 1,
             multiplane: Multiplane::Off,
             cell: Cell::Tlc,
             program_order: ProgramOrder::Shadow,

@@ -136,6 +136,7 @@ mod tests {
             planes_per_die: 2,
             blocks_per_plane: 4,
             pages_per_block: 4,
+            parts: 1,
             multiplane: Multiplane::Pac,
             cell: Cell::Slc,
             program_order: ProgramOrder::Consecutive,

@@ -91,7 +91,16 @@ mod tests {
         let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (2, 1, 3, 12);
         let multiplane = Multiplane::Off;
         Nand::new(
-            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order },
+            Shape {
+                planes,
+                planes_per_die,
+                blocks_per_plane,
+                pages_per_block,
+                parts: 1,
+                multiplane,
+                cell,
+                program_order,
+            },
             StoreKind::Stamps,
         )
     }

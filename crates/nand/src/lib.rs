@@ -48,6 +48,8 @@ pub struct Shape {
     pub blocks_per_plane: u32,
     /// Pages of a block; at most 65 535.
     pub pages_per_block: u32,
+    /// Pages that are the parts of a flash page, which is sensed and programmed as a whole: 1, or several.
+    pub parts: u32,
     /// Which multi-plane commands the chips accept.
     pub multiplane: Multiplane,
     /// Bits per cell.
@@ -63,11 +65,14 @@ type Place = (u32, u32);
 #[derive(Clone)]
 pub struct Nand {
     shape: Shape,
-    /// Blocks by plane, and planes by die.
+    /// Blocks by plane, planes by die, and pages by flash page.
     by_plane: FastDiv,
     by_die: FastDiv,
+    by_flash_page: FastDiv,
     blocks: Vec<Block>,
     layout: PageLayout,
+    /// Pages of a block that are programmed together.
+    together: u32,
     /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
     /// kept, as many as there can be.
     unwatched: [u32; 2],
@@ -96,8 +101,10 @@ impl Nand {
             shape,
             by_plane: FastDiv::new(shape.blocks_per_plane),
             by_die: FastDiv::new(shape.planes_per_die),
+            by_flash_page: FastDiv::new(shape.parts),
             blocks: vec![Block::default(); blocks],
-            layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
+            layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block, shape.parts),
+            together: shape.parts,
             unwatched: [u32::MAX; 2],
             reprogrammed: Bits::default(),
             lower: Bits::default(),
@@ -311,7 +318,8 @@ impl Nand {
                 return Err(Violation::MultiplanePlanes { kind, first: first_plane, second: plane });
             }
             seen |= bit;
-            if kind != OpKind::Erase && page != first_page && self.shape.multiplane != Multiplane::Any {
+            let is_aligned = self.are_of_one_page(page, first_page);
+            if kind != OpKind::Erase && !is_aligned && self.shape.multiplane != Multiplane::Any {
                 return Err(Violation::MultiplanePages { kind, first: first_page, second: page });
             }
             if self.shape.multiplane == Multiplane::Bac && offset != first_offset {
@@ -334,16 +342,33 @@ impl Nand {
         self.check_read(block, page).is_ok() && !self.is_lost(block, page)
     }
 
-    /// True if all pages of a page's wordline are programmed, where they follow each other.
+    /// From now on wordlines are programmed as a whole, where their pages follow each other.
+    pub fn program_wordlines(&mut self) {
+        self.together = self.wordline_pages();
+    }
+
+    /// True if all pages that are programmed together with a page are: those of its flash page, or of its wordline.
     #[inline]
     pub fn is_whole(&self, block: u32, page: u32) -> bool {
         self.last_of_wordline(page) < u32::from(self.blocks[block as usize].next_page)
     }
 
-    /// The last page of a page's wordline, where they follow each other.
+    /// The last page that is programmed together with a page.
     #[inline]
     pub fn last_of_wordline(&self, page: u32) -> u32 {
-        page - u32::from(self.layout.page_type(page).0) + self.shape.cell.bits() - 1
+        page - page % self.together + self.together - 1
+    }
+
+    /// Two pages of a block, by their offsets, are parts of one flash page, or the same one.
+    #[inline]
+    pub fn are_of_one_page(&self, first: u32, second: u32) -> bool {
+        self.by_flash_page.quotient(first) == self.by_flash_page.quotient(second)
+    }
+
+    /// Pages of a wordline.
+    #[inline]
+    pub fn wordline_pages(&self) -> u32 {
+        self.shape.cell.bits() * self.shape.parts
     }
 
     /// Checks that a page can be read, or was programmed, where wordlines are programmed in one shot.
@@ -528,6 +553,7 @@ mod tests {
     #[test]
     fn a_wordline_of_one_shot_is_whole_with_its_last_page() {
         let mut nand = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
+        nand.program_wordlines();
         assert_eq!([0, 1, 2, 3].map(|page| nand.last_of_wordline(page)), [1, 1, 3, 3]);
         for page in 0..4 {
             nand.program(1, page).unwrap();
@@ -548,8 +574,16 @@ mod tests {
 
     fn shaped(multiplane: Multiplane, cell: Cell, program_order: ProgramOrder) -> Nand {
         let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (4, 2, 3, 4);
-        let shape =
-            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
+        let shape = Shape {
+            planes,
+            planes_per_die,
+            blocks_per_plane,
+            pages_per_block,
+            parts: 1,
+            multiplane,
+            cell,
+            program_order,
+        };
         Nand::new(shape, StoreKind::Stamps)
     }
 
@@ -557,8 +591,16 @@ mod tests {
     pub(crate) fn tlc_die(program_order: ProgramOrder) -> Nand {
         let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (2, 2, 4, 12);
         let (multiplane, cell) = (Multiplane::Pac, Cell::Tlc);
-        let shape =
-            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
+        let shape = Shape {
+            planes,
+            planes_per_die,
+            blocks_per_plane,
+            pages_per_block,
+            parts: 1,
+            multiplane,
+            cell,
+            program_order,
+        };
         Nand::new(shape, StoreKind::Nothing)
     }
 
@@ -650,7 +692,7 @@ mod tests {
     #[test]
     fn the_order_of_pages_programs_every_lsb_before_its_msb() {
         for order in [ProgramOrder::Consecutive, ProgramOrder::Shadow] {
-            let layout = PageLayout::new(Cell::Mlc, order, 4);
+            let layout = PageLayout::new(Cell::Mlc, order, 4, 1);
             let msb = (0..4).find(|&page| layout.page_type(page).0 == 1).unwrap();
             let lsb = (0..4).find(|&page| page != msb && layout.wordline(page) == layout.wordline(msb)).unwrap();
             assert!(lsb < msb);

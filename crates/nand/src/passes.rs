@@ -17,8 +17,9 @@ impl Passes {
 impl Nand {
     /// Wordlines are programmed in two passes from now on. Those that are complete have had both.
     pub fn begin_passes(&mut self) {
-        let bits = self.shape.cell.bits() as u16;
-        let passes_of = |next_page: u16| Passes { first: next_page / bits, second: next_page / bits };
+        self.program_wordlines();
+        let pages = self.wordline_pages() as u16;
+        let passes_of = |next_page: u16| Passes { first: next_page / pages, second: next_page / pages };
         self.passes = self.blocks.iter().map(|block| passes_of(block.next_page)).collect();
     }
 
@@ -31,7 +32,7 @@ impl Nand {
     /// A pass over a wordline of a block failed: all that have not had their second pass are lost.
     pub fn fail_passes(&mut self, block: u32) {
         let Some(passes) = self.passes.get(block as usize) else { return };
-        let first = u32::from(passes.second) * self.shape.cell.bits();
+        let first = u32::from(passes.second) * self.wordline_pages();
         (first..u32::from(self.blocks[block as usize].next_page)).for_each(|page| self.lose(block, page));
     }
 
@@ -81,7 +82,7 @@ impl Nand {
 
     /// The wordline of a page, where the pages of one follow each other.
     fn wordline_of(&self, page: u32) -> u16 {
-        (page / self.shape.cell.bits()) as u16
+        (page / self.wordline_pages()) as u16
     }
 }
 
@@ -100,6 +101,7 @@ mod tests {
                 planes_per_die: 1,
                 blocks_per_plane: 2,
                 pages_per_block: 6,
+                parts: 1,
                 multiplane: Multiplane::Off,
                 cell: Cell::Mlc,
                 program_order: ProgramOrder::Consecutive,

@@ -13,6 +13,7 @@ fn shape() -> Shape {
         planes_per_die: 1,
         blocks_per_plane: 3,
         pages_per_block: 12,
+        parts: 1,
         multiplane: Multiplane::Off,
         cell: Cell::Tlc,
         program_order: ProgramOrder::Shadow,

@@ -61,7 +61,7 @@ impl Model {
             reads: 0,
         };
         let blocks = vec![block; BLOCKS as usize];
-        let layout = PageLayout::new(cell, order, PAGES);
+        let layout = PageLayout::new(cell, order, PAGES, 1);
         Model { layout, bits: cell.bits(), limits, highest: 0.0, disturbed: None, blocks }
     }
 
@@ -187,6 +187,7 @@ fn arrays(cell: Cell, order: ProgramOrder, limits: Option<ReadLimits>) -> (Nand,
         planes_per_die: 1,
         blocks_per_plane: BLOCKS_PER_PLANE,
         pages_per_block: PAGES,
+        parts: 1,
         multiplane: Multiplane::Off,
         cell,
         program_order: order,

@@ -224,13 +224,9 @@ def _programs_per_page(summary: dict[str, Any]) -> float | None:
 
 def _filled(summary: dict[str, Any]) -> float:
     flash = summary["flash"]
-    # Page by page nothing is filled up, and with superblocks `rmw` are the pages beside those of the host.
-    if (
-        _chosen(summary["config"]["device"].get("programming", "page")) == "page"
-        or not flash["page_programs"]
-    ):
+    if not flash["page_programs"]:
         return 0.0
-    share: float = flash["by_cause"]["rmw"]["programs"] / flash["page_programs"]
+    share: float = flash["by_cause"]["pad"]["programs"] / flash["page_programs"]
     return share
 
 

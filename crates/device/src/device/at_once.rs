@@ -15,6 +15,8 @@ pub(crate) struct AtOnce<'a> {
     held: Content,
     /// True if a unit was erased.
     pub(super) has_erased: bool,
+    /// The page that was read last: others of its flash page came with it.
+    last_read: Option<Ppn>,
 }
 
 impl<'a> AtOnce<'a> {
@@ -24,7 +26,7 @@ impl<'a> AtOnce<'a> {
         watchdog: &'a mut Watchdog,
         held: Content,
     ) -> AtOnce<'a> {
-        AtOnce { flash, counters, watchdog, held, has_erased: false }
+        AtOnce { flash, counters, watchdog, held, has_erased: false, last_read: None }
     }
 
     /// Places a page, whose last version that is older lies at `old`.
@@ -43,6 +45,9 @@ impl<'a> AtOnce<'a> {
     fn read(&mut self, cause: Cause, from: Ppn) -> Content {
         if let Some(content) = self.flash.in_frame(from) {
             return self.flash.hold_frame(content);
+        }
+        if self.last_read.replace(from).is_some_and(|last| self.flash.comes_with(last, from)) {
+            return self.flash.read_along(from);
         }
         self.counters.count(cause, OpKind::Read, 1);
         self.flash.read(from)
@@ -118,6 +123,7 @@ impl Array for AtOnce<'_> {
 
     fn erased(&mut self, erasure: Erasure) {
         self.watchdog.step(self.counters);
+        self.last_read = None;
         let blocks = self.flash.erase(erasure.unit);
         self.has_erased = true;
         self.counters.count(erasure.cause, OpKind::Erase, blocks);

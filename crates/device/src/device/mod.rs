@@ -66,7 +66,7 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
         dies: geometry.dies(),
         timed,
         capacity_bytes: config.device.user_capacity,
-        page_bytes: u64::from(config.device.page_size),
+        page_bytes: u64::from(geometry.page_size) / u64::from(config.in_step().parts()),
         in_step: config.in_step(),
     }
 }
@@ -98,11 +98,9 @@ impl Device {
         Ok(Device {
             has_owners: has.map.is_some_and(|map| map.has_owners),
             runs: has.pages.filter(|_| {
-                !payload
-                    && has.map.is_none()
-                    && geometry.unit_width == 1
-                    && config.in_step().parts() == 1
-                    && !flash.gathers()
+                let is_of_one_part = geometry.parts == 1 && config.in_step().parts() == 1;
+                let is_mapped = has.map.is_none() && geometry.unit_width == 1;
+                !payload && is_mapped && is_of_one_part && !flash.gathers()
             }),
             has,
             oracle: (stores == StoreKind::Stamps).then(|| Oracle::new(has.user_pages)),
@@ -111,7 +109,10 @@ impl Device {
             flash,
             recorder: Recorder::new(shape),
             page_size: PageSize::new(geometry.page_size.into()),
-            parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
+            parts: Parts::new(
+                config.in_step().parts(),
+                u64::from(geometry.page_size) / u64::from(config.in_step().parts()),
+            ),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
             paced: has.ahead.filter(|_| Schedule::new(config.ftl.get("gc_schedule")).paced().is_some()),
@@ -281,8 +282,38 @@ impl Device {
         if let Some(pages) = self.runs {
             return self.read_runs_now(pages, span);
         }
+        if self.ftl.geometry().parts > 1 {
+            return self.read_parts_now(span);
+        }
         for (lpn, partial) in span.pages() {
             self.read_now(lpn, self.parts.share(lpn, partial, request.offset, request.size).touched);
+        }
+    }
+
+    /// The same, where a read of the array brings all parts of a flash page.
+    fn read_parts_now(&mut self, span: Span) {
+        let mut last = None;
+        for (lpn, _) in span.pages() {
+            self.use_entry(lpn);
+            self.note_host_read(lpn);
+            let Some(ppn) = self.ftl.lookup(lpn) else {
+                self.recorder.counters.unmapped_reads += 1;
+                continue;
+            };
+            let floor = self.read_floor(lpn);
+            if let Some(content) = self.flash.in_frame(ppn) {
+                self.check_read(lpn, floor, content);
+                continue;
+            }
+            if last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn)) {
+                let content = self.flash.read_along(ppn);
+                self.check_read(lpn, floor, content);
+                continue;
+            }
+            let content = self.flash.read(ppn);
+            self.check_read(lpn, floor, content);
+            self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
+            self.tell_read(ppn);
         }
     }
 
@@ -429,7 +460,7 @@ impl Device {
         let domain = self.ftl.geometry().domain_of_unit(unit);
         let placed = self.fill(domain, unit);
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-        if !array.combined(Cause::Rmw, &Group::EMPTY, placed) {
+        if !array.combined(Cause::Pad, &Group::EMPTY, placed) {
             let pages = self.has.pages.expect("pages wait for others under page mapping alone");
             pages.repair(&mut self.ftl, placed.at, None, &mut array);
         }
@@ -529,6 +560,7 @@ fn block_write(config: &Config) -> Duration {
 pub(crate) fn policies(config: &Config) -> Policies<'_> {
     Policies {
         mapping: config.ftl.get("mapping"),
+        map_unit: config.ftl.get("map_unit"),
         allocation: config.ftl.get("allocation"),
         block_allocation: config.ftl.get("block_allocation"),
         victim: config.ftl.get("victim"),

@@ -28,6 +28,13 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             help: "set `ftl.mapping` to `page` or `dftl`".into(),
         });
     }
+    if gang::parts(config) > 1 {
+        return Err(Refusal {
+            key: "ftl.map_unit",
+            message: "a drive of real bytes with map units below the flash page is not modelled".into(),
+            help: "set `ftl.map_unit = \"page\"`".into(),
+        });
+    }
     if let Some(&key) = ftl::TAKE_OWN.iter().find(|key| config.ftl.get(key).own.is_some()) {
         return Err(Refusal {
             key: if key == "victim" { "ftl.victim" } else { "ftl.allocation" },

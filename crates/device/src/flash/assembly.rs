@@ -95,7 +95,7 @@ impl Flash {
     /// Nothing is placed and not programmed, and no time passes.
     pub(super) fn rest_assembly(&mut self) {
         let wordlines = self.assembly.wordlines;
-        let delays = wordlines != Wordlines::ByPage;
+        let delays = self.gathers();
         let holding = vec![0; if delays { self.geometry.units() as usize } else { 0 }];
         self.assembly = Assembly { wordlines, delays, holding, ..Assembly::default() };
     }
@@ -116,11 +116,11 @@ impl Flash {
         self.begin_passes();
         let wordlines = self.assembly.wordlines;
         let next_pages = self.nand.blocks().iter().map(|block| block.next_page);
-        let next_pages = if wordlines == Wordlines::ByPage { Vec::new() } else { next_pages.collect() };
+        let are_whole = self.gathers();
+        let next_pages = if are_whole { next_pages.collect() } else { Vec::new() };
         let bits = self.nand.last_of_wordline(0) as u16 + 1;
         let sent = next_pages.iter().map(|&page| page / bits);
         let sent = if wordlines == Wordlines::TwoPass { sent.collect() } else { Vec::new() };
-        let are_whole = wordlines != Wordlines::ByPage;
         let keeps_all = keeps_all || are_whole || self.nand.stores() != StoreKind::Nothing;
         let holding = vec![0; if are_whole { self.geometry.units() as usize } else { 0 }];
         self.assembly = Assembly {
@@ -141,7 +141,7 @@ impl Flash {
     /// If another page is placed and not programmed.
     pub(crate) fn close_assembly(&mut self) {
         let frames = std::mem::take(&mut self.assembly.frames);
-        let may_wait = self.assembly.wordlines != Wordlines::ByPage;
+        let may_wait = self.gathers();
         assert!(may_wait || frames.is_empty(), "pages are placed and not programmed");
         self.rest_assembly();
         for frame in frames.values() {
@@ -393,8 +393,10 @@ impl Flash {
 
     /// Wordlines that are programmed in two passes: those that are complete have had both.
     pub(crate) fn begin_passes(&mut self) {
-        if self.assembly.wordlines == Wordlines::TwoPass {
-            self.nand.begin_passes();
+        match self.assembly.wordlines {
+            Wordlines::ByPage => {}
+            Wordlines::OneShot => self.nand.program_wordlines(),
+            Wordlines::TwoPass => self.nand.begin_passes(),
         }
     }
 }

@@ -15,7 +15,7 @@ impl Flash {
     /// Pages are placed one by one, and programmed with others.
     #[inline]
     pub(crate) fn gathers(&self) -> bool {
-        self.assembly.wordlines != Wordlines::ByPage
+        self.assembly.wordlines != Wordlines::ByPage || self.geometry.parts > 1
     }
 
     /// Places a page, and programs its unit if it is the last one of that.
@@ -28,13 +28,23 @@ impl Flash {
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
         let old = self.hold_back(old);
         self.assembly.frames.insert((block, page), Frame { data, is_needed, old });
-        if page != self.nand.last_of_wordline(page) {
+        if !self.completes_program(placed.at) {
             return Programmed::Done;
         }
-        match self.assembly.wordlines {
-            Wordlines::TwoPass => self.program_passes(placed.at, block, page),
-            Wordlines::ByPage | Wordlines::OneShot => self.program_unit(placed.at, block, page),
+        for block in self.blocks_programmed_with(block) {
+            if !self.is_off() && self.nand.is_programmed(block, page) {
+                // It was, before the power went off.
+                continue;
+            }
+            let programmed = match self.assembly.wordlines {
+                Wordlines::TwoPass => self.program_passes(placed.at, block, page),
+                Wordlines::ByPage | Wordlines::OneShot => self.program_unit(placed.at, block, page),
+            };
+            if programmed == Programmed::Failed {
+                return programmed;
+            }
         }
+        Programmed::Done
     }
 
     /// Programs a unit, whose last page that is.

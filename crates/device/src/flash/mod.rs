@@ -106,6 +106,7 @@ pub(crate) fn shape(geometry: &Geometry, device: &config::model::Device) -> Shap
         planes_per_die: geometry.planes_per_die,
         blocks_per_plane: geometry.blocks_per_plane,
         pages_per_block: geometry.pages_per_block,
+        parts: geometry.parts,
         multiplane: device.multiplane,
         cell: device.cell,
         program_order: device.program_order,
@@ -202,6 +203,22 @@ impl Flash {
             return Content::EMPTY;
         }
         obey(self.nand.read(block, page));
+        let (data, spare) = self.nand.fetch(block, page);
+        Content { data, spare }
+    }
+
+    /// Another page that is read comes with the same read of the array: both are parts of one flash page.
+    #[inline]
+    pub(crate) fn comes_with(&self, read: Ppn, other: Ppn) -> bool {
+        self.geometry.parts > 1 && self.geometry.flash_page_of(read) == self.geometry.flash_page_of(other)
+    }
+
+    /// A part of a flash page that was just read for another part of it.
+    pub(crate) fn read_along(&mut self, ppn: Ppn) -> Content {
+        let (block, page) = self.address(ppn);
+        if self.is_off() {
+            return Content::EMPTY;
+        }
         let (data, spare) = self.nand.fetch(block, page);
         Content { data, spare }
     }

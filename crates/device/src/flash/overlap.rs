@@ -15,7 +15,7 @@ impl Flash {
         }
         let (first_block, first_page) = self.address(first);
         let (second_block, second_page) = self.address(second);
-        let fits = first_page == second_page || self.planes_are_independent;
+        let fits = self.nand.are_of_one_page(first_page, second_page) || self.planes_are_independent;
         self.multiplane && fits && self.same_block_offset(first_block, second_block)
     }
 
@@ -44,7 +44,7 @@ impl Flash {
             let (block, page) = self.address(first);
             // Those of a row lie so many planes further on.
             let address = |ppn: Ppn| {
-                if self.geometry.unit_width > 1 && self.geometry.are_in_a_row(first, ppn) {
+                if self.geometry.unit_width > 1 && self.geometry.parts == 1 && self.geometry.are_in_a_row(first, ppn) {
                     let planes = ppn.0.wrapping_sub(first.0);
                     (block.wrapping_add(planes.wrapping_mul(self.geometry.blocks_per_plane)), page)
                 } else {
@@ -57,8 +57,8 @@ impl Flash {
 
     /// The addresses of the pages of a command; behind them there is nothing.
     #[inline]
-    fn places(&self, ppns: &[Ppn]) -> [(u32, u32); ftl::MAX_LANES] {
-        let mut places = [(0, 0); ftl::MAX_LANES];
+    fn places(&self, ppns: &[Ppn]) -> [(u32, u32); ftl::MAX_PAGES] {
+        let mut places = [(0, 0); ftl::MAX_PAGES];
         for (place, &ppn) in places.iter_mut().zip(ppns) {
             *place = self.address(ppn);
         }

@@ -1,6 +1,6 @@
 //! Wordlines that are programmed as a whole, in one shot or in two passes: which pages of one are placed, and which can be read.
 
-use base::Ppn;
+use base::{Geometry, Ppn};
 
 use super::{Flash, obey};
 
@@ -15,7 +15,47 @@ impl Flash {
     /// All pages of the wordline of a page are placed.
     #[inline]
     fn are_placed(&self, block: u32, page: u32) -> bool {
-        self.nand.last_of_wordline(page) < self.next_page_of(block)
+        self.nand.last_of_wordline(page) < self.next_page_of(self.last_block_of_row(block))
+    }
+
+    /// The block whose pages are placed last of those that are programmed together with pages of a block. Flash pages of a row are,
+    /// where they are of several pages.
+    #[inline]
+    fn last_block_of_row(&self, block: u32) -> u32 {
+        if self.geometry.parts == 1 {
+            block
+        } else {
+            block + self.lanes_of_row(block).1 * self.geometry.blocks_per_plane
+        }
+    }
+
+    /// The blocks whose pages are programmed together with those of a block that is the last one of them.
+    pub(super) fn blocks_programmed_with(&self, last: u32) -> impl Iterator<Item = u32> + use<> {
+        let before = if self.geometry.parts == 1 { 0 } else { self.lanes_of_row(last).0 };
+        let blocks_per_plane = self.geometry.blocks_per_plane;
+        (0..=before).rev().map(move |lane| last - lane * blocks_per_plane)
+    }
+
+    /// Blocks of the reclaim unit of a block on planes before and behind its own.
+    fn lanes_of_row(&self, block: u32) -> (u32, u32) {
+        let Geometry { unit_width, blocks_per_plane, .. } = self.geometry;
+        let lane = block / blocks_per_plane % unit_width;
+        (lane, unit_width - 1 - lane)
+    }
+
+    /// A page is the last one to be placed of those that are programmed together.
+    pub(crate) fn completes_program(&self, ppn: Ppn) -> bool {
+        self.is_last_of_wordline(ppn) && self.last_block_of_row(self.block_of(ppn)) == self.block_of(ppn)
+    }
+
+    /// Which program of its block brings a page, of those that program as much as it.
+    pub(crate) fn program_of(&self, ppn: Ppn) -> u32 {
+        self.page_offset(ppn) / (self.nand.last_of_wordline(0) + 1)
+    }
+
+    /// Two pages lie in blocks that are programmed together.
+    pub(crate) fn are_programmed_together(&self, first: u32, second: u32) -> bool {
+        self.last_block_of_row(first) == self.last_block_of_row(second)
     }
 
     /// Whether a page is the last one of its wordline.

@@ -177,10 +177,13 @@ pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, Run
 /// Time that the array reads of all programmed pages take.
 fn scan_seconds(device: &Device, config: &Config) -> f64 {
     let geometry = device.ftl.geometry();
-    let layout = base::PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
+    let (cell, order) = (config.device.cell, config.device.program_order);
+    let layout = base::PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
     let mut planes = vec![0u64; geometry.planes() as usize];
     for (block, state) in device.flash.nand().blocks().iter().enumerate() {
+        // A read brings all parts of a flash page.
         let reads = (0..u32::from(state.next_page))
+            .step_by(geometry.parts as usize)
             .filter(|&page| device.flash.nand().is_programmed(block as u32, page))
             .map(|page| config.device.timing.read[usize::from(layout.page_type(page).0)].ns());
         planes[block / geometry.blocks_per_plane as usize] += reads.sum::<u64>();

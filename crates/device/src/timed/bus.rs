@@ -1,13 +1,13 @@
 //! Channels: who holds one until when, and who waits for it.
 
-use base::{Die, Duration, Instant, OpKind};
+use base::{Die, Duration, Geometry, Instant, OpKind};
 use metrics::{LatencyPart, Track};
 
 use super::command::Command;
 use super::context::Context;
 use super::die::{DieRecord, Load, Phase, Ways, has_data_in};
 use super::plan::{Chip, Plan};
-use super::timing::Line;
+use super::timing::{Delay, Line};
 
 impl Ways {
     #[inline]
@@ -82,7 +82,7 @@ impl Ways {
                 (self.timing.data_in(count), count as u64)
             }
             (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
-            (Phase::Command, _) if parts.cycles => (self.timing.command(count), 0),
+            (Phase::Command, _) if parts.cycles => (self.cycles(context.device.ftl.geometry(), &record.command), 0),
             _ => (self.timing.data_out(), 1),
         };
         let carried = record.command.item(usize::from(record.sent)).carried;
@@ -134,6 +134,12 @@ impl Ways {
             let figures = [("ppn", ppn), ("pages", pages)];
             timeline.span(Track::Channel(number), name, command.cause(), from, until, &figures);
         }
+    }
+
+    /// The cycles of a command without data, for each of its flash pages.
+    pub(in crate::timed) fn cycles(&self, geometry: &Geometry, command: &Command) -> Delay {
+        let has_parts = geometry.parts > 1 && command.kind() == OpKind::Read;
+        self.timing.command(if has_parts { command.flash_pages(geometry).1 } else { command.len() })
     }
 
     /// When the DRAM that all channels share has finished a further transfer of length `takes`.

@@ -41,8 +41,8 @@ struct Contents {
 
 impl Contents {
     /// A group has a page per plane of the unit, or the pages of a wordline.
-    fn new(domains: u32, unit_width: u32, stores: StoreKind) -> Contents {
-        let width = (unit_width as usize).max(4);
+    fn new(domains: u32, row_slots: u32, stores: StoreKind) -> Contents {
+        let width = (row_slots as usize).max(4);
         Contents {
             width,
             pages: vec![Content::EMPTY; if stores == StoreKind::Nothing { 0 } else { domains as usize * width }],
@@ -136,7 +136,7 @@ impl Collections {
         let geometry = ftl.geometry();
         Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
-            contents: Contents::new(geometry.domains(), geometry.unit_width, stores),
+            contents: Contents::new(geometry.domains(), geometry.row_slots(), stores),
             correcting: vec![0; geometry.dies() as usize],
         }
     }

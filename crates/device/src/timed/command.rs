@@ -5,8 +5,11 @@ use nand::Cached;
 
 use super::queues::TransactionId;
 
-/// Planes that a multi-plane command covers at most; the configuration allows no more per die.
+/// Planes of a die at most.
 pub(super) const MAX_PLANES: usize = 16;
+
+/// Pages of a command at most: on each plane one, or those that are programmed together or come with one read.
+const MAX_PAGES: usize = ftl::MAX_PAGES;
 
 /// For whom a page of a command is.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +52,11 @@ pub(super) struct Command {
     wordlines: u8,
     /// Likewise.
     pass: Pass,
-    items: [Item; MAX_PLANES],
+    items: [Item; MAX_PAGES],
     /// In the places of the items.
-    causes: [Cause; MAX_PLANES],
+    causes: [Cause; MAX_PAGES],
     /// Of a copyback, where its pages are copied from, in the places of the items.
-    sources: [Ppn; MAX_PLANES],
+    sources: [Ppn; MAX_PAGES],
 }
 
 impl Command {
@@ -68,9 +71,9 @@ impl Command {
         is_mixed: false,
         wordlines: 0,
         pass: Pass::Only,
-        causes: [Cause::Host; MAX_PLANES],
-        items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PLANES],
-        sources: [Ppn(0); MAX_PLANES],
+        causes: [Cause::Host; MAX_PAGES],
+        items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PAGES],
+        sources: [Ppn(0); MAX_PAGES],
     };
 
     /// Begins with a new command, which has no pages yet.
@@ -82,7 +85,7 @@ impl Command {
     /// The pages from `first` on were added for another cause, or follow some that were.
     pub(super) fn note_cause(&mut self, first: usize, cause: Cause) {
         if cause != self.cause && !self.is_mixed {
-            (self.is_mixed, self.causes) = (true, [self.cause; MAX_PLANES]);
+            (self.is_mixed, self.causes) = (true, [self.cause; MAX_PAGES]);
         }
         self.causes[first..usize::from(self.count)].fill(cause);
     }
@@ -121,6 +124,11 @@ impl Command {
         }
         self.add(item.ppn, item.carried);
         self.note_cause(usize::from(self.count) - 1, cause);
+    }
+
+    /// It programs as many wordlines as it has pages that are the last of one.
+    pub(super) fn set_wordlines(&mut self, is_last: impl Fn(Ppn) -> bool) {
+        self.wordlines = self.items().iter().filter(|item| is_last(item.ppn)).count() as u8;
     }
 
     /// A wordline more is whole.
@@ -208,21 +216,41 @@ impl Command {
 
     /// The addresses, in the places of [`Command::items`]; those behind them mean nothing.
     #[inline]
-    pub(super) fn ppns(&self) -> [Ppn; MAX_PLANES] {
+    pub(super) fn ppns(&self) -> [Ppn; MAX_PAGES] {
         self.items.map(|item| item.ppn)
     }
 
     /// Whether the host asked for it.
     #[inline]
     pub(super) fn is_of_host(&self) -> bool {
-        matches!(self.cause, Cause::Host | Cause::Rmw)
+        matches!(self.cause, Cause::Host | Cause::Rmw | Cause::Pad)
+    }
+
+    /// A page of the command is of one flash page with another: that is read with it.
+    #[inline]
+    pub(super) fn brings(&self, geometry: &Geometry, ppn: Ppn) -> bool {
+        let is_of_one = |item: &Item| geometry.flash_page_of(item.ppn) == geometry.flash_page_of(ppn);
+        geometry.parts > 1 && self.items().iter().any(is_of_one)
+    }
+
+    /// The place of a page of each flash page of the command, and how many these are.
+    pub(super) fn flash_pages(&self, geometry: &Geometry) -> ([usize; MAX_PAGES], usize) {
+        let (mut places, mut count) = ([0; MAX_PAGES], 0);
+        for (at, &Item { ppn, .. }) in self.items().iter().enumerate() {
+            let is_of_one =
+                |&other: &usize| geometry.flash_page_of(self.item(other).ppn) == geometry.flash_page_of(ppn);
+            if !places[..count].iter().any(is_of_one) {
+                (places[count], count) = (at, count + 1);
+            }
+        }
+        (places, count)
     }
 
     /// Whether a page is on the die, on a plane that the command does not use yet.
     #[inline]
     pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {
         if let &[Item { ppn: first, .. }] = self.items()
-            && first != ppn
+            && geometry.flash_page_of(first) != geometry.flash_page_of(ppn)
             && geometry.are_in_a_row(first, ppn)
         {
             return true;

@@ -152,8 +152,9 @@ impl Setup<'_, '_> {
         let Setup { device, workload, config, watch, buffer, options } = self;
         let stores = device.flash.nand().stores();
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
-        let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
         let geometry = device.ftl.geometry();
+        let (cell, order) = (config.device.cell, config.device.program_order);
+        let layout = PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
         let has_copybacks = wear::is_in_force(config);
         let mut timing = Timing::new(
             &config.device,

@@ -323,8 +323,9 @@ impl Requests {
         if is_dynamic {
             return;
         }
+        let stripe = stripe(context);
         let queues = &mut context.queues;
-        for first in span.first..span.end.min(span.first.saturating_add(queues.count())) {
+        for first in span.first..span.end.min(span.first.saturating_add(stripe)) {
             let queue = context.device.allocation.queue_of(Lpn(first));
             let age = queues.next_age();
             let work = Work::Trim { request, end: Lpn(span.end) };
@@ -344,12 +345,16 @@ impl Requests {
         };
         context.queues.remove_write(Queue::of_domain(domain), None, first);
         context.queues.release(first);
-        // Pages of one queue are a stripe apart.
-        for page in (lpn.0..end.0).step_by(context.queues.count() as usize) {
+        for page in (lpn.0..end.0).step_by(stripe(context) as usize) {
             context.device.ftl.trim(Lpn(page));
         }
         self.trims_waiting -= 1;
         self.part_done(context, request);
         true
     }
+}
+
+/// Pages of one queue that are the same part of a flash page are so far apart.
+fn stripe(context: &Context<'_, impl Plan>) -> u32 {
+    context.queues.count() * context.device.ftl.geometry().parts
 }

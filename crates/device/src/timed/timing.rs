@@ -131,9 +131,12 @@ impl Timing {
         has_copybacks: bool,
     ) -> Timing {
         let timing = &device.timing;
-        let at_rate = |pages: u32, rate| passing(u64::from(device.page_size) * u64::from(pages), rate);
+        let parts_of_page = geometry.parts;
+        let page = u64::from(device.page_size / parts_of_page);
+        let at_rate = |pages: u32, rate| passing(page * u64::from(pages), rate);
         let transfer = at_rate(in_step.planes, timing.channel_rate);
         let command = timing.command_overhead * u64::from(in_step.planes);
+        let command_of_part = Duration(command.ns() / u64::from(parts_of_page));
         let dram = timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate));
         let planes = geometry.planes_per_die;
         let mut lines = Lines { delays: Vec::new(), pairs: 0 };
@@ -150,7 +153,7 @@ impl Timing {
         });
         let is_uniform = [&timing.read, &timing.program].iter().all(|times| times.iter().all(|time| *time == times[0]));
         let data_out = lines.delay(transfer);
-        let types = (0..device.pages_per_block).map(|page| layout.page_type(page).0);
+        let types = (0..geometry.pages_per_block).map(|page| layout.page_type(page).0);
         Timing {
             types: if is_uniform { Vec::new() } else { types.collect() },
             read,
@@ -159,7 +162,7 @@ impl Timing {
             erase: lines.delay(timing.erase),
             pairs: Vec::new(),
             command: lines.by_pages(planes, command),
-            data_in: lines.by_pages(planes * pages_of_a_plane, command + transfer),
+            data_in: lines.by_pages(planes * pages_of_a_plane * parts_of_page, command_of_part + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
             data_out,
             dram,

@@ -30,6 +30,11 @@ pub struct Space {
     pub dimensions: Vec<Dimension>,
 }
 
+/// Seams whose choices are combined. Map units need flash pages of several, and have lives of their own: `map_unit.rs`.
+fn seams() -> impl Iterator<Item = &'static base::Seam> {
+    device::seams().into_iter().filter(|seam| seam.choices.len() > 1 && seam.key != "map_unit")
+}
+
 /// By dimension the place of its value; `None` where the key does not exist.
 pub type Assignment = Vec<Option<usize>>;
 
@@ -42,7 +47,7 @@ pub type Pair = (Point, Point);
 impl Space {
     pub fn new() -> Space {
         let mut space = Space { dimensions: Vec::new() };
-        for seam in device::seams().into_iter().filter(|seam| seam.choices.len() > 1) {
+        for seam in seams() {
             let parent = space.add(seam.key, seam.choices.iter().map(|choice| choice.name), None);
             for (place, choice) in seam.choices.iter().enumerate() {
                 for param in choice.params {
@@ -306,7 +311,7 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     };
     let page = u64::from(numbers.page_size * lanes);
     let mut ftl = Map::new();
-    for seam in device::seams().into_iter().filter(|seam| seam.choices.len() > 1) {
+    for seam in seams() {
         let choice = seam.find(value(seam.key)).expect("a choice");
         ftl.insert(
             seam.key.into(),

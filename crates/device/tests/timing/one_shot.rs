@@ -74,13 +74,13 @@ fn a_wordline_that_nobody_completes_is_filled_up() {
         let summary = replay(&config, &[(0, "Write", 0, written * PAGE)]);
         assert_eq!(write_latency(&summary), took, "{written} pages");
         assert_eq!(figure(&summary, "flash.by_cause.host.programs"), written as f64);
-        assert_eq!(figure(&summary, "flash.by_cause.rmw.programs"), (3 - written) as f64);
+        assert_eq!(figure(&summary, "flash.by_cause.pad.programs"), (3 - written) as f64);
     }
     // The first page counts. The next one after it begins a wordline of its own.
     let rows = [(0, "Write", 0, PAGE), (800_000, "Write", PAGE, PAGE), (APART, "Write", 2 * PAGE, PAGE)];
     let summary = replay(&config, &rows);
     assert_eq!(ns(&summary, "host.write_latency_us.max"), took);
-    assert_eq!(figure(&summary, "flash.by_cause.rmw.programs"), 3.0);
+    assert_eq!(figure(&summary, "flash.by_cause.pad.programs"), 3.0);
     // A flush waits for it.
     let summary = replay(&config, &[(0, "Write", 0, PAGE), (100, "Flush", 0, 0)]);
     assert_eq!(ns(&summary, "host.flush_latency_us.max"), took - 100);
@@ -173,7 +173,7 @@ fn random_devices_that_program_wordlines_lose_nothing() {
             std::fs::remove_file(&path).unwrap();
             metrics::timeline::check(&text).unwrap_or_else(|problem| panic!("case {seed}: {problem}"));
         }
-        padded += figure(&summary.summary, "flash.by_cause.rmw.programs");
+        padded += figure(&summary.summary, "flash.by_cause.pad.programs");
         moved += figure(&summary.summary, "gc.moved_pages");
     }
     assert!(padded > 100.0 && moved > 100.0, "{padded} filled up, {moved} moved");
@@ -193,7 +193,13 @@ fn what_one_shot_programming_cannot_be_combined_with_is_refused() {
         (refusal(&|config| config.device.cell = Cell::Slc), "one of SLC cells has a single page"),
         (refusal(&|config| config.device.program_order = ProgramOrder::Shadow), "`device.program_order` is `shadow`"),
         (refusal(&|config| config.device.timing.program[0] = Duration(1)), "one for each page type"),
-        (refusal(&|config| config.device.planes_per_die = 8), "would send 24 pages with one command"),
+        (
+            refusal(&|config| {
+                config.device.planes_per_die = 16;
+                choose(&mut config.ftl, "map_unit", "4KiB", &[]);
+            }),
+            "would send 96 pages with one command (16 planes, 3 bits, 2 map units in a page)",
+        ),
         (chosen("mapping", "fast"), "page mapping alone"),
         (chosen("mapping", "dftl"), "page mapping alone"),
         (chosen("paired_page", "supercap"), "no protection of paired pages"),

@@ -88,7 +88,7 @@ fn a_wordline_that_nobody_completes_is_filled_up_and_the_next_one() {
     assert_eq!(write_latency(&summary), PAD_AFTER + 2 * first + second);
     assert_eq!(figure(&summary, "flash.by_cause.host.programs"), 1.0);
     assert_eq!(
-        figure(&summary, "flash.by_cause.rmw.programs"),
+        figure(&summary, "flash.by_cause.pad.programs"),
         3.0,
         "the dummy pages behind count with their second pass"
     );
@@ -136,7 +136,7 @@ fn random_devices_that_program_in_two_passes_lose_nothing() {
         config.run.latency_parts = seed % 2 == 0;
         let summary = device::simulate(&config, &mut device::Options::default());
         let summary = summary.unwrap_or_else(|error| panic!("case {seed}: {error}")).summary;
-        padded += figure(&summary, "flash.by_cause.rmw.programs");
+        padded += figure(&summary, "flash.by_cause.pad.programs");
         moved += figure(&summary, "gc.moved_pages");
         passes += figure(&summary, "flash.first_passes");
     }

@@ -42,8 +42,8 @@ impl Dynamic {
         let queues = if fixed_die { geometry.dies_per_chip } else { 1 };
         Dynamic {
             dies: (0..queues).map(|die| dies_of(die, fixed_die, geometry)).collect(),
-            burst: if name == F.name { 1 } else { geometry.planes_per_die },
-            planes: FastDiv::new(geometry.planes_per_die),
+            burst: geometry.parts * if name == F.name { 1 } else { geometry.planes_per_die },
+            planes: FastDiv::new(geometry.planes_per_die * geometry.parts),
             queue_count: FastDiv::new(queues),
         }
     }

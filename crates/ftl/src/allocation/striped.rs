@@ -6,18 +6,21 @@ use base::{Domain, FastDiv, Geometry, Lpn};
 #[derive(Clone)]
 pub struct Striped {
     stripe: FastDiv,
+    domains: u32,
     domain_by_position: Vec<Domain>,
 }
 
 impl Striped {
     pub(super) fn new(order: &str, geometry: &Geometry) -> Striped {
-        let domains = geometry.domains();
-        let domain_by_position = (0..domains).map(|position| domain_at(order, position, geometry)).collect();
-        Striped { stripe: FastDiv::new(domains), domain_by_position }
+        // Pages that make up a flash page lie together.
+        let positions = geometry.domains() * geometry.parts;
+        let domain_at = |position: u32| domain_at(order, position / geometry.parts, geometry);
+        let domain_by_position = (0..positions).map(domain_at).collect();
+        Striped { stripe: FastDiv::new(positions), domains: geometry.domains(), domain_by_position }
     }
 
     pub(super) fn domains(&self) -> u32 {
-        self.stripe.divisor()
+        self.domains
     }
 
     #[inline]

@@ -19,12 +19,14 @@ pub(crate) struct Wordlines {
 
 impl Wordlines {
     pub(crate) fn new(cell: Cell, order: ProgramOrder, geometry: &Geometry) -> Wordlines {
-        let layout = PageLayout::new(cell, order, geometry.pages_per_block);
+        let layout = PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
         let width = geometry.unit_width;
-        let slots = 0..layout.len() as u32 * width;
+        let slots = 0..geometry.unit_slots();
+        let page = |slot: u32| geometry.page_of_slot(Slot::new(slot));
+        let lane = |slot: u32| geometry.lane_of_slot(Slot::new(slot));
         let mut wordlines = Wordlines {
-            line: slots.clone().map(|slot| layout.wordline(slot / width) * width + slot % width).collect(),
-            kind: slots.clone().map(|slot| layout.page_type(slot / width).0).collect(),
+            line: slots.clone().map(|slot| layout.wordline(page(slot)) * width + lane(slot)).collect(),
+            kind: slots.clone().map(|slot| layout.page_type(page(slot)).0).collect(),
             top: cell.bits() as u8 - 1,
             width,
             most_open: 0,

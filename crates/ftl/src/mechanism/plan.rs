@@ -61,6 +61,7 @@ impl SpacePlan {
     /// True if page mapping can do without any mechanism.
     pub(crate) fn is_plain(policies: &Policies<'_>, geometry: &Geometry) -> bool {
         policies.mapping.name == "page"
+            && geometry.parts == 1
             && policies.gc_schedule.name == "threshold"
             && All::needs(policies, geometry).is_none()
     }

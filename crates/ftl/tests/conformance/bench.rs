@@ -44,7 +44,7 @@ impl Bench {
         Bench {
             has,
             ftl,
-            layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4),
+            layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4, 1),
             next_page: vec![0; blocks],
             stored: BTreeMap::new(),
             newest: BTreeMap::new(),

@@ -29,12 +29,16 @@ impl Feature for Transfer {
         let refuse = |message: String, help: &str| {
             Err(Refusal { key: "device.read_transfer", message: format!("`sectors` {message}"), help: help.into() })
         };
-        let page = u64::from(config.device.page_size);
+        let page = crate::gang::page_size(config) / u64::from(config.in_step().parts());
         if !page.is_multiple_of(size) {
+            let (name, whole) = match config.ftl.get("map_unit").name {
+                "page" => ("page", "device.page_size"),
+                _ => ("map unit", "ftl.map_unit"),
+            };
             let (page, size) = (config::print_size(page), config::print_size(size));
             return refuse(
-                format!("sends codewords of {size}, and a page of {page} is not a whole number of them"),
-                "set a `codeword` that divides `device.page_size`, or use `page`",
+                format!("sends codewords of {size}, and a {name} of {page} is not a whole number of them"),
+                &format!("set a `codeword` that divides `{whole}`, or use `page`"),
             );
         }
         if config.in_step().parts() > 1 {
@@ -59,7 +63,7 @@ impl Feature for Transfer {
             let (dram, ecc) = (limited(device.timing.dram_bandwidth), limited(device.timing.ecc_bandwidth));
             PartTimes { out, dram, ecc }
         };
-        let codewords = 1..=u64::from(device.page_size) / codeword;
+        let codewords = 1..=u64::from(device.page_size / crate::gang::parts(config)) / codeword;
         Transfer { codeword: codeword as u32, parts: codewords.map(|count| of_bytes(count * codeword)).collect() }
     }
 }

@@ -29,19 +29,22 @@ impl Commands {
         let old = context.older_version(lpn);
         let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
         let mut last_age = self.add_first(context, host, command, first, (placed, old));
-        for _ in 1..context.device.ftl.geometry().unit_width {
+        for _ in 1..context.device.ftl.geometry().row_slots() {
             let Some(age) = self.join_own(context, host, command, die, first, last_age) else { break };
             last_age = age;
         }
         for domain in context.device.ftl.geometry().domains_of_die(die) {
-            if domain == first || context.device.ftl.work(domain).is_some() {
-                continue;
-            }
-            let Some(lpn) = self.joining_write(context, host, domain, last_age) else { continue };
-            let old = context.older_version(lpn);
-            let Device { ftl, flash, .. } = &mut *context.device;
-            let lead = command.lead();
-            if let Some(placed) = ftl.write(domain, lpn, Some(|at| flash.may_share_command(lead, at))) {
+            for part in 0..context.device.ftl.geometry().parts {
+                if domain == first || context.device.ftl.work(domain).is_some() {
+                    break;
+                }
+                let Some(lpn) = self.joining_write(context, host, domain, last_age) else { break };
+                let old = context.older_version(lpn);
+                let Device { ftl, flash, .. } = &mut *context.device;
+                let (geometry, lead) = (*ftl.geometry(), command.lead());
+                let fits =
+                    |at| if part == 0 { flash.may_share_command(lead, at) } else { command.brings(&geometry, at) };
+                let Some(placed) = ftl.write(domain, lpn, Some(fits)) else { break };
                 last_age = self.add_first(context, host, command, domain, (placed, old));
             }
         }
@@ -175,6 +178,9 @@ impl Commands {
 fn write_on_new_plane(device: &mut Device, command: &Command, die: Die, domain: Domain, lpn: Lpn) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
     let geometry = *ftl.geometry();
-    let fits = |at: Ppn| flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at);
+    let fits = |at: Ppn| {
+        command.brings(&geometry, at)
+            || flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at)
+    };
     ftl.write(domain, lpn, Some(fits))
 }

@@ -25,7 +25,8 @@ impl Commands {
         command.begin(OpKind::Read, read_cause(&context.queues, read));
         context.queues.remove_read(die, previous, read);
         add_read(context, command, read, ppn);
-        if context.device.ftl.geometry().planes_per_die > 1 {
+        let geometry = context.device.ftl.geometry();
+        if geometry.planes_per_die > 1 || geometry.parts > 1 {
             self.join_reads(context, command, die, read);
         }
     }
@@ -39,7 +40,7 @@ impl Commands {
         let mut at = context.queues.reads(die).first();
         let mut skipped = 0;
         while let Some(read) = at
-            && command.len() < geometry.planes_per_die as usize
+            && command.len() < (geometry.planes_per_die * geometry.parts) as usize
             && skipped <= self.scheduler.skips_at_most()
         {
             at = context.queues.after(read);
@@ -50,8 +51,8 @@ impl Commands {
                     && (translated || device.is_known(lpn))
                     && read_cause(&context.queues, read) == cause
                     && self.scheduler.may_join(last_age, age)
-                    && device.flash.may_share_command(lead, other)
-                    && command.is_new_plane(&geometry, die, other)
+                    && (command.brings(&geometry, other)
+                        || device.flash.may_share_command(lead, other) && command.is_new_plane(&geometry, die, other))
                     && !P::Chip::bars(context, die, other)
                     && !context.keeps(other)
             });
@@ -71,9 +72,13 @@ impl Commands {
 }
 
 fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: TransactionId, ppn: Ppn) {
-    let content = context.device.flash.read(ppn);
+    let comes_along = command.brings(context.device.ftl.geometry(), ppn);
+    let flash = &mut context.device.flash;
+    let content = if comes_along { flash.read_along(ppn) } else { flash.read(ppn) };
     if context.plan.has().contents {
-        context.device.note_read(ppn);
+        if !comes_along {
+            context.device.note_read(ppn);
+        }
         let Transaction { lpn, version, .. } = *context.queues.get(read);
         context.device.note_host_read(lpn);
         context.device.check_read(lpn, version, content);

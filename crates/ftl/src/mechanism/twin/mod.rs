@@ -3,7 +3,8 @@
 //! Slots of such a unit run through the planes first, so an active block is the paper's "write-frontier TBU" with
 //! its current page index (slot / planes) and its round robin over the planes (slot mod planes). What is
 //! particular is how a collection picks pages: valid pages of one offset in several planes ("same index")
-//! go to one offset again, so that they can still be read by one multi-plane command.
+//! go to one offset again, so that they can still be read by one multi-plane command. With several pages in a flash page the valid
+//! pages of a row move together, wherever the frontier stands: rows are programmed as a whole, whichever pages they are made of.
 
 use std::ops::Range;
 
@@ -86,7 +87,12 @@ impl Agenda for Twin {
         stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) -> Option<Picked> {
-        Pick::new(kernel, domain, job, stream_of).into_group(self, job, group);
+        let pick = Pick::new(kernel, domain, job, stream_of);
+        if kernel.geometry().parts > 1 {
+            pick.into_row(job, group)
+        } else {
+            pick.into_group(self, job, group)
+        }
         (!group.pages().is_empty()).then_some(Picked::Group)
     }
 }
@@ -158,6 +164,21 @@ impl<'a> Pick<'a> {
             }
         }
         self.add_pads(twin.pad, job, group);
+    }
+
+    /// The pages of the next row that has any; of the first one, if those that are left lie behind the cursor.
+    fn into_row(self, job: &mut Job, group: &mut Group) {
+        let geometry = self.kernel.geometry();
+        let next = |from: Slot| {
+            let mut slots = geometry.slots_from(from);
+            slots.find(|&slot| self.is_wanted(geometry.ppn(self.unit, slot)))
+        };
+        let Some(first) = next(job.cursor).or_else(|| next(Slot::FIRST)) else { return };
+        let row = geometry.row_of_slot(first).0;
+        job.cursor = first;
+        let pages = geometry.slots_from(first).take_while(|&slot| geometry.row_of_slot(slot).0 == row);
+        let wanted = pages.map(|slot| geometry.ppn(self.unit, slot)).filter(|&page| self.is_wanted(page));
+        wanted.for_each(|page| group.push(page));
     }
 
     /// Up to `room` pages of the next offset that has two or more valid ones.

@@ -285,7 +285,7 @@ fn grant(ways: &mut Ways, context: &mut Context<'_>, number: u32, die: Die) {
     let command = followers.command(die);
     let (delay, pages) = match command.has_data_in() {
         true => (ways.timing.data_in(command.len()), command.len() as u64),
-        false => (ways.timing.command(command.len()), 0),
+        false => (ways.cycles(context.device.ftl.geometry(), command), 0),
     };
     let now = context.now;
     let until = (now + delay.time).max(ways.through_dram(now, ways.timing.dram * pages));

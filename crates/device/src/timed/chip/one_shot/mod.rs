@@ -18,7 +18,7 @@ use crate::timed::command::{Carried, Command, Item, Pass};
 use crate::timed::timing::{Delay, Line};
 
 /// Pages of a command at most.
-const MAX_PAGES: u32 = ftl::MAX_LANES as u32;
+const MAX_PAGES: u32 = ftl::MAX_PAGES as u32;
 
 /// A page that waits for the rest of its wordline.
 #[derive(Clone, Copy)]
@@ -62,15 +62,16 @@ pub(in crate::timed) struct Wordlines {
 
 impl Wordlines {
     /// Bytes for each die.
-    fn bytes_of_die(device: &model::Device) -> usize {
+    fn bytes_of_die(config: &config::Config) -> usize {
+        let device = &config.device;
         // Pages of a wordline on every plane wait, and one of each has a time. With two passes there are two wordlines more.
         let waiting = if is_twice(device) { 3 } else { 1 } * size_of::<WaitingPage>();
         let pages = MAX_PAGES as usize * (waiting + size_of::<Due>());
-        if is_configured(device) { 3 * size_of::<Vec<WaitingPage>>() + 2 * pages } else { 0 }
+        if pad_after(config).is_some() { 3 * size_of::<Vec<WaitingPage>>() + 2 * pages } else { 0 }
     }
 
-    fn new(device: &model::Device, dies: u32, due: Delay, passes: [Delay; 2]) -> Wordlines {
-        let (is_on, twice) = (is_configured(device), is_twice(device));
+    fn new(config: &config::Config, dies: u32, due: Delay, passes: [Delay; 2]) -> Wordlines {
+        let (is_on, twice) = (pad_after(config).is_some(), is_twice(&config.device));
         let of_passes = if twice { dies as usize } else { 0 };
         Wordlines {
             pad_after: due.time,
@@ -118,7 +119,11 @@ impl Wordlines {
         for (at, &item) in new.items().iter().enumerate() {
             let (block, cause) = (flash.block_of(item.ppn), new.cause_at(at));
             let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
-            let is_first = !waiting.iter().any(|other| other.block == block && is_of_host(&other.item));
+            let is_beside = |other: &WaitingPage| {
+                flash.are_programmed_together(other.block, block)
+                    && flash.program_of(other.item.ppn) == flash.program_of(item.ppn)
+            };
+            let is_first = !waiting.iter().any(|other| is_beside(other) && is_of_host(&other.item));
             if is_of_host(&item) && is_first && !is_settled(self.twice, flash, item.ppn) {
                 let erases = flash.erases_of(item.ppn);
                 self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, erases });
@@ -126,16 +131,19 @@ impl Wordlines {
             waiting.push(WaitingPage { item, cause, block });
         }
         command.begin_wordlines();
-        for &item in new.items().iter().filter(|item| flash.is_last_of_wordline(item.ppn)) {
+        for &item in new.items().iter().filter(|item| flash.completes_program(item.ppn)) {
             let whole = flash.block_of(item.ppn);
+            let last = flash.program_of(item.ppn);
             waiting.retain(|&WaitingPage { item, cause, block }| {
-                if block == whole {
+                // Of a row that was begun already, pages wait on.
+                let is_of_it = flash.are_programmed_together(block, whole) && flash.program_of(item.ppn) == last;
+                if is_of_it {
                     command.add_for(item, cause);
                 }
-                block != whole
+                !is_of_it
             });
-            command.end_wordline();
         }
+        command.set_wordlines(|ppn| flash.is_last_of_wordline(ppn));
         if self.twice && command.len() > 0 {
             self.begin_first_pass(flash, die, command);
         }
@@ -251,13 +259,26 @@ fn is_twice(device: &model::Device) -> bool {
     PROGRAMMING.of(&device.features).name == "two-pass"
 }
 
+/// How long data of the host wait for the rest of what is programmed together; `None`: they do not wait.
+pub(in crate::timed) fn pad_after(config: &config::Config) -> Option<Duration> {
+    let unit = config.ftl.get("map_unit");
+    if is_configured(&config.device) {
+        Some(PROGRAMMING.of(&config.device.features).time("pad_after"))
+    } else {
+        ftl::map_unit::size(unit).map(|_| unit.time("pad_after"))
+    }
+}
+
 /// Dummy pages at most with which an active block is filled up, so that all that is placed there can be programmed: one less than its
 /// wordlines have in which a page can wait, over all planes of a reclaim unit.
 pub(crate) fn pads(config: &config::Config) -> u32 {
-    let device = &config.device;
-    let lanes = crate::gang::geometry(config).unit_width;
-    let wordlines = if is_twice(device) { 2 } else { u32::from(is_configured(device)) };
-    (wordlines * device.cell.bits() * lanes).saturating_sub(1)
+    let (device, geometry) = (&config.device, crate::gang::geometry(config));
+    if !is_configured(device) && geometry.parts == 1 {
+        return 0;
+    }
+    let rows = if is_configured(device) { device.cell.bits() } else { 1 };
+    let programs = if is_twice(device) { 2 } else { 1 };
+    programs * rows * geometry.row_slots() - 1
 }
 
 /// How long the passes of a wordline take.
@@ -300,13 +321,15 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
             "give the time of a whole wordline, such as `device.timing.program = \"700us\"`",
         );
     }
-    if planes * bits > MAX_PAGES {
+    let parts = crate::gang::parts(config);
+    if planes * bits * parts > MAX_PAGES {
+        let units = if parts > 1 { format!(", {parts} map units in a page") } else { String::new() };
         return refuse(
             format!(
-                "would send {} pages with one command ({planes} planes, {bits} bits), and one has at most {MAX_PAGES}",
-                planes * bits
+                "would send {} pages with one command ({planes} planes, {bits} bits{units}), and one has at most {MAX_PAGES}",
+                planes * bits * parts
             ),
-            "use fewer planes or bits per cell",
+            "use fewer planes or bits per cell, or larger map units",
         );
     }
     if is_twice(device) && base::cache::busy(&device.features)[1].is_some() {

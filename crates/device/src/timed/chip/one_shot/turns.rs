@@ -1,10 +1,9 @@
 //! Turns in the life of a die at which wordlines are gathered, filled up, or programmed a second time.
 
-use base::programming::PROGRAMMING;
-use base::{Cause, Die, Duration, OpKind, Ppn, Unit};
+use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
 
-use super::{Wordlines, check, is_configured, is_twice, times_of_passes};
+use super::{Wordlines, check, is_configured, is_twice, pad_after, times_of_passes};
 use crate::errors::Refusal;
 use crate::flash::Content;
 use crate::timed::Timed;
@@ -17,7 +16,7 @@ use crate::timed::timing::{Delay, Timing};
 
 impl Feature for Wordlines {
     fn is_configured(config: &Config) -> bool {
-        is_configured(&config.device)
+        pad_after(config).is_some()
     }
 
     fn check(config: &Config) -> Result<(), Refusal> {
@@ -25,7 +24,7 @@ impl Feature for Wordlines {
     }
 
     fn bytes_of_die(config: &Config) -> usize {
-        Wordlines::bytes_of_die(&config.device)
+        Wordlines::bytes_of_die(config)
     }
 
     fn pages_of_a_plane(config: &Config) -> u32 {
@@ -36,10 +35,8 @@ impl Feature for Wordlines {
         let device = &config.device;
         let passes =
             if is_twice(device) { times_of_passes(device).map(|time| timing.delay(time)) } else { [Delay::NONE; 2] };
-        let pad_after =
-            if is_configured(device) { PROGRAMMING.of(&device.features).time("pad_after") } else { Duration::ZERO };
-        let due = if is_configured(device) { timing.delay(pad_after) } else { Delay::NONE };
-        Wordlines::new(device, dies, due, passes)
+        let due = pad_after(config).map_or(Delay::NONE, |pad_after| timing.delay(pad_after));
+        Wordlines::new(config, dies, due, passes)
     }
 }
 
@@ -72,10 +69,16 @@ impl Chip<Any> for Wordlines {
     fn begun(context: &mut Context<'_>, _: Die, command: &Command) -> bool {
         match command.kind() {
             OpKind::Program if context.chip.wordlines.are_on() => count(context, command),
-            OpKind::Read if context.chip.wordlines.are_on() => check_readable(context, command),
+            OpKind::Read if context.chip.wordlines.are_on() => {
+                check_readable(context, command);
+                if context.device.ftl.geometry().parts == 1 {
+                    return false;
+                }
+                count_flash_pages(context, command);
+            }
             _ => return false,
         }
-        command.kind() == OpKind::Program
+        true
     }
 
     /// Pages that are programmed in the first of two passes wait for the second one.
@@ -161,14 +164,15 @@ fn fill_wordline(context: &mut Context<'_>, command: &mut Command, page: Ppn) {
     let geometry = *context.device.ftl.geometry();
     let unit = geometry.unit_of(page);
     let domain = geometry.domain_of_unit(unit);
-    command.begin(OpKind::Program, Cause::Rmw);
+    command.begin(OpKind::Program, Cause::Pad);
     loop {
         let placed = context.device.fill(domain, unit);
         program_placed(context, placed, |_| Content::EMPTY, None);
         command.add(placed.at, Carried::Domain(domain));
         let flash = &context.device.flash;
         let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
-        if flash.is_last_of_wordline(placed.at) && (is_last_lane || flash.block_of(placed.at) == flash.block_of(page)) {
+        let is_of_page = geometry.parts == 1 && flash.block_of(placed.at) == flash.block_of(page);
+        if flash.completes_program(placed.at) && (is_last_lane || is_of_page) {
             return;
         }
     }
@@ -180,6 +184,20 @@ fn check_readable(context: &Context<'_>, command: &Command) {
     let (flash, ppns) = (&context.device.flash, command.ppns());
     let ppns = &ppns[..command.len()];
     if context.chip.wordlines.are_twice() { flash.check_final(ppns) } else { flash.check_whole(ppns) }
+}
+
+/// Counts a read of flash pages, each of which brings several pages, and has the array confirm that they may share a command.
+fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
+    let device = &mut *context.device;
+    let (first, count) = command.flash_pages(device.ftl.geometry());
+    for &at in &first[..count] {
+        match count {
+            1 => device.recorder.counters.count(command.cause_at(at), OpKind::Read, 1),
+            _ => device.recorder.counters.part(command.cause_at(at), OpKind::Read),
+        }
+    }
+    let pages: [Ppn; ftl::MAX_PAGES] = std::array::from_fn(|at| command.item(first[at]).ppn);
+    device.flash.check_shared(OpKind::Read, &pages[..count]);
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a

@@ -106,7 +106,12 @@ fn find_write(commands: &mut Commands, context: &mut Context<'_>, host: &mut Hos
             oldest = Some((age, domain));
         }
     }
-    oldest.map(|(_, domain)| domain)
+    let (_, domain) = oldest?;
+    if context.device.ftl.work(domain).is_some() {
+        // Preparing another plane's write began a collection here, which fills its time.
+        return find_write(commands, context, host, die);
+    }
+    Some(domain)
 }
 
 /// Refuses erases that are suspended for writes where no write would ever wait for one.
@@ -132,7 +137,7 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
             "use a static allocation such as `CWDP`, or `reads`",
         );
     }
-    if one_shot::is_configured(device) {
+    if one_shot::pad_after(config).is_some() {
         return refuse(
             "is not modelled for wordlines that are programmed as a whole: their pages wait in the controller".into(),
             "set `device.programming = \"page\"`, or use `reads`",

