@@ -164,6 +164,19 @@ fn map_units_below_the_page_survive() {
     }
 }
 
+/// Flash pages of TLC, one by one; and wordlines, which need no protection.
+#[test]
+fn map_units_of_paired_pages_survive_with_a_supercap() {
+    for unit in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""] {
+        for (what, sets) in BESIDES {
+            let all = [&SUPERCAP, *sets, &[unit, "device.over_provisioning=1.6"]].concat();
+            assert_survives(&format!("{unit} {what}"), &all);
+        }
+        let one_shot = [&ONE_SHOT[..], &SUPERCAP, &[unit, "device.over_provisioning=1.6"]].concat();
+        assert_survives(&format!("{unit} in one shot"), &one_shot);
+    }
+}
+
 #[test]
 fn a_map_in_flash_survives() {
     let map = ["ftl.mapping.dftl.cache=\"2KiB\"", "device.over_provisioning=2.5", "ftl.allocation=\"CWDP\""];
@@ -176,4 +189,6 @@ fn a_map_in_flash_survives() {
 fn pages_that_share_a_wordline_are_lost_without_a_protection() {
     assert!(cut(&["ftl.paired_page=\"none\""], false).losing > 0);
     assert!(cut(&["ftl.paired_page=\"page-buffer\""], false).losing > 0);
+    let units = ["ftl.map_unit=\"4KiB\"", "device.over_provisioning=1.6"];
+    assert!(cut(&[&units[..], &["ftl.paired_page=\"page-buffer\""]].concat(), false).losing > 0);
 }

@@ -39,7 +39,10 @@ fn random(seed: u64) -> Config {
     if config.device.planes_per_die == 4 && unit == "512B" {
         unit = "1KiB";
     }
-    let only = [("mapping", "page"), ("paired_page", "none"), ("migration", "off-chip"), ("read_disturb", "ignore")];
+    if ftl::paired::keeps_track(config.ftl.get("paired_page").name) {
+        choose(&mut config.ftl, "paired_page", "none", &[]);
+    }
+    let only = [("mapping", "page"), ("migration", "off-chip"), ("read_disturb", "ignore")];
     only.iter().for_each(|(seam, name)| choose(&mut config.ftl, seam, name, &[]));
     if config.ftl.get("reclaim_unit").name == "superblock" {
         choose(&mut config.ftl, "reclaim_unit", "block", &[]);
@@ -104,6 +107,33 @@ fn traces_with_trims_lose_nothing() {
     }
 }
 
+/// Two planes of 16 blocks of 8 flash pages of 16 KiB, for lives without time. They are of SLC, where they are programmed one by one and
+/// nothing protects them.
+fn small(unit: &str, reclaim_unit: &str, programming: &str, buffer: &str, protection: &str) -> Config {
+    let mut config = plain(1, 1, 1, 2, 16, 8);
+    config.device.page_size = 16 << 10;
+    set_unit(&mut config, unit);
+    choose(&mut config.ftl, "reclaim_unit", reclaim_unit, &[]);
+    choose(&mut config.ftl, "paired_page", protection, &[]);
+    let size = [("size", ParamValue::Size(64 << 10))];
+    choose(&mut config.ftl, "write_buffer", buffer, if buffer == "none" { &[] } else { &size });
+    equip(&mut config.device, "programming", programming, &[]);
+    if programming != "page" || protection != "none" {
+        config.device.cell = Cell::Mlc;
+    }
+    config.run.executor = Executor::Count;
+    config.run.payload = Payload::Stamp;
+    config.run.precondition = Precondition::None;
+    let most = device::largest_user_capacity(&config) * 8 / 10;
+    config.device.user_capacity = most / (16 << 10) * (16 << 10);
+    if let Source::Generator(generator) = &mut config.workload.source {
+        generator.footprint = config.device.user_capacity;
+    }
+    device::check(&config)
+        .unwrap_or_else(|refusal| panic!("{unit} {reclaim_unit} {programming} {protection}: {refusal}"));
+    config
+}
+
 /// Power cuts and failed programs at operations of lives without time; in time they are in `cuts.rs`.
 #[test]
 fn what_is_acknowledged_survives_faults() {
@@ -117,25 +147,7 @@ fn what_is_acknowledged_survives_faults() {
             ("twin", "one-shot", "none"),
             ("twin", "two-pass", "none"),
         ] {
-            let mut config = plain(1, 1, 1, 2, 16, 8);
-            config.device.page_size = 16 << 10;
-            set_unit(&mut config, unit);
-            choose(&mut config.ftl, "reclaim_unit", reclaim_unit, &[]);
-            let size = [("size", ParamValue::Size(64 << 10))];
-            choose(&mut config.ftl, "write_buffer", buffer, if buffer == "none" { &[] } else { &size });
-            equip(&mut config.device, "programming", programming, &[]);
-            if programming != "page" {
-                config.device.cell = Cell::Mlc;
-            }
-            config.run.executor = Executor::Count;
-            config.run.payload = Payload::Stamp;
-            config.run.precondition = Precondition::None;
-            let most = device::largest_user_capacity(&config) * 8 / 10;
-            config.device.user_capacity = most / (16 << 10) * (16 << 10);
-            if let Source::Generator(generator) = &mut config.workload.source {
-                generator.footprint = config.device.user_capacity;
-            }
-            device::check(&config).unwrap_or_else(|refusal| panic!("{unit} {reclaim_unit} {programming}: {refusal}"));
+            let config = small(unit, reclaim_unit, programming, buffer, "none");
             for trouble in troubles {
                 let stride = if trouble == Trouble::ProgramFailure { 53 } else { 211 };
                 // After a cut and a failed program there are too few free blocks, with units and without: an open fault.
@@ -149,6 +161,33 @@ fn what_is_acknowledged_survives_faults() {
         }
     }
     assert!(runs > 2000 && restarts > 1000, "{runs} lives, {restarts} restarts");
+}
+
+/// Flash pages of two bits to a cell, one by one: a failed program takes units of the lower flash page along.
+#[test]
+fn units_of_paired_pages_survive_what_their_protection_is_for() {
+    let (mut lost, mut runs) = (0, 0);
+    for unit in UNITS {
+        for reclaim_unit in ["block", "twin"] {
+            for (protection, trouble) in [
+                ("page-buffer", Trouble::ProgramFailure),
+                ("supercap", Trouble::PowerCut),
+                ("supercap", Trouble::SecondCut),
+                // What each is no help against.
+                ("supercap", Trouble::ProgramFailure),
+                ("page-buffer", Trouble::PowerCut),
+            ] {
+                let helps = (protection == "supercap") == (trouble != Trouble::ProgramFailure);
+                let stride = if trouble == Trouble::ProgramFailure { 23 } else { 111 };
+                let config = small(unit, reclaim_unit, "page", "none", protection);
+                let tally = try_everywhere(&config, trouble, 2, stride, &Interrupt::default()).unwrap();
+                let name = format!("{unit} {reclaim_unit} {protection} {trouble:?}: {:?}", tally.first);
+                assert_eq!(tally.losing == 0, helps, "{name}");
+                (lost, runs) = (lost + tally.losing, runs + tally.runs);
+            }
+        }
+    }
+    assert!(runs > 1000 && lost > 50, "{runs} lives, {lost} with losses");
 }
 
 #[test]
@@ -225,7 +264,7 @@ fn what_units_cannot_be_is_refused() {
         (refusal(&|config| set_unit(config, "16KiB")), "a flash page of 16KiB is not several map units of 16KiB"),
         (refusal(&|config| config.device.page_size = 6144), "a flash page of 6KiB is not several map units of 4KiB"),
         (chosen("mapping", "fast"), "page mapping alone"),
-        (chosen("paired_page", "supercap"), "no protection of paired pages"),
+        (chosen("paired_page", "lsb-backup"), "no copies of lower pages"),
         (chosen("migration", "rcpb"), "copies through the controller"),
         (chosen("read_disturb", "refresh"), "no handling of read disturb"),
         (chosen("reclaim_unit", "superblock"), "not modelled for planes and channels in step"),

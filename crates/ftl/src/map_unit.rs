@@ -91,32 +91,38 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             "use larger units, or fewer pages in a block".into(),
         );
     }
-    let others = [
+    let others: [(&Selection, &str, &[&str], &str); 4] = [
         (
             policies.mapping,
             "mapping",
-            "page",
+            &["page"],
             "page mapping alone: the others read single pages back as soon as they are written",
         ),
-        (policies.paired_page, "paired_page", "none", "no protection of paired pages, which covers whole flash pages"),
+        (
+            policies.paired_page,
+            "paired_page",
+            &["none", "page-buffer", "supercap"],
+            "no copies of lower pages, which are of whole flash pages",
+        ),
         (
             policies.migration,
             "migration",
-            "off-chip",
+            &["off-chip"],
             "copies through the controller: a copyback is of a whole flash page",
         ),
         (
             policies.read_disturb,
             "read_disturb",
-            "ignore",
+            &["ignore"],
             "no handling of read disturb, which counts and moves whole flash pages",
         ),
     ];
     for (chosen, seam, only, reason) in others {
-        if chosen.name != only {
+        if !only.contains(&chosen.name) {
+            let choices: Vec<String> = only.iter().map(|only| format!("`ftl.{seam} = \"{only}\"`")).collect();
             return refuse(
                 format!("a unit below the flash page goes with {reason}; `ftl.{seam}` is `{}`", chosen.name),
-                format!("set `ftl.{seam} = \"{only}\"`, or use `page`"),
+                format!("set {}, or use `page`", choices.join(" or ")),
             );
         }
     }

@@ -105,15 +105,15 @@ impl Flash {
         }
     }
 
-    /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: what waits for a second pass
-    /// there is lost as well. Unless the power is off, the controller holds all that waits in the block's reclaim unit.
+    /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as
+    /// well. Unless the power is off, all that waits in the reclaim unit is held, and by a page buffer the wordline's lower pages.
     fn fail_unit(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
+        self.fill_page_buffer(block, last - self.nand.last_of_wordline(0));
         self.pages_of_unit(block, last).for_each(|page| obey(self.nand.fail_program(block, page)));
         self.nand.fail_passes(block);
         if self.is_off() {
             return self.drop_frames(block);
         }
-        self.page_buffer.clear();
         let unit = self.geometry.unit_of(ppn);
         for slot in self.geometry.slots_from(Slot::FIRST) {
             let at = self.geometry.ppn(unit, slot);

@@ -202,7 +202,7 @@ fn what_one_shot_programming_cannot_be_combined_with_is_refused() {
         ),
         (chosen("mapping", "fast"), "page mapping alone"),
         (chosen("mapping", "dftl"), "page mapping alone"),
-        (chosen("paired_page", "supercap"), "no protection of paired pages"),
+        (chosen("paired_page", "lsb-backup"), "no copies of lower pages"),
         (chosen("migration", "rcpb"), "copies through the controller"),
         (chosen("read_disturb", "refresh"), "no handling of read disturb"),
         (chosen("reclaim_unit", "superblock"), "not modelled for planes and channels in step"),
