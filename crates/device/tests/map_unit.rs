@@ -251,6 +251,33 @@ fn units_wait_for_the_rest_of_their_flash_page_and_then_it_is_filled_up() {
 }
 
 #[test]
+fn fua_and_a_flush_have_flash_pages_filled_up_at_once() {
+    let unit = 4096;
+    let alone = 1_600_000 + 4 * 20_480;
+    let ns = |summary: &serde_json::Value, kind: &str| {
+        (figure(summary, &format!("host.{kind}_latency_us.max")) * 1e3).round() as u64
+    };
+    for buffer in ["none", "lru"] {
+        let mut config = device(1, "4KiB");
+        let size = [("size", ParamValue::Size(64 << 10))];
+        choose(&mut config.ftl, "write_buffer", buffer, if buffer == "none" { &[] } else { &size });
+        let pads = |kind: &str, rows: &[_]| {
+            let summary = replay(&config, rows);
+            (figure(&summary, "flash.by_cause.pad.programs"), ns(&summary, kind))
+        };
+        assert_eq!(pads("write", &[(0, "FUA", 0, unit)]), (3.0, alone), "{buffer}");
+        assert_eq!(pads("flush", &[(0, "Write", 0, unit), (100_000, "Flush", 0, 0)]), (3.0, alone), "{buffer}");
+        // Units that come first fill their flash pages.
+        let two_programs = 2 * 1_600_000 + 8 * 20_480;
+        assert_eq!(pads("flush", &[(0, "Write", 0, 7 * unit), (0, "Flush", 0, 0)]), (1.0, two_programs), "{buffer}");
+        assert_eq!(pads("flush", &[(0, "Write", 0, 4 * unit), (0, "Flush", 0, 0)]), (0.0, alone), "{buffer}");
+    }
+    // A write behind the FLUSH waits as ever, from when its die takes it.
+    let rows = [(0, "Write", 0, unit), (0, "Flush", 0, 0), (100, "Write", 8 * unit, unit)];
+    assert_eq!(ns(&replay(&device(1, "4KiB"), &rows), "write"), 2 * alone + PAD_AFTER - 100);
+}
+
+#[test]
 fn what_units_cannot_be_is_refused() {
     let refusal = |change: &dyn Fn(&mut Config)| {
         let mut config = device(2, "4KiB");

@@ -112,6 +112,13 @@ impl<P: Plan> Context<'_, P> {
         P::Chip::assembles(self)
     }
 
+    /// A FLUSH waits, perhaps for pages that are placed and cannot be programmed.
+    pub(super) fn flush_waits(&mut self) {
+        if self.assembles() {
+            self.queues.wake_all();
+        }
+    }
+
     /// A page is still in the controller.
     #[inline(always)]
     pub(super) fn keeps(&self, ppn: Ppn) -> bool {

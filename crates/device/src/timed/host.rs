@@ -242,7 +242,10 @@ impl Host {
                 self.enter_writes(context, id, span, request.offset);
             }
             RequestKind::Trim => self.requests.enter_trim(context, id, span.whole()),
-            RequestKind::Flush => self.requests.begin_flush(id),
+            RequestKind::Flush => {
+                self.requests.begin_flush(id);
+                context.flush_waits();
+            }
         }
         if matches!(request.kind, RequestKind::Trim | RequestKind::Flush) {
             context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Admission));
@@ -394,6 +397,15 @@ impl Host {
     #[inline]
     pub(super) fn would_leave(&self, queue: Queue) -> bool {
         self.buffer.as_ref().is_some_and(|buffer| buffer.would_leave(queue))
+    }
+
+    /// The host waits until a write is programmed: because of FUA, or of a FLUSH.
+    pub(super) fn awaits(&self, queues: &Queues, write: TransactionId) -> bool {
+        match (queues.get(write).work, &self.buffer) {
+            (Work::WriteBuffered(page), Some(buffer)) => buffer.is_awaited(&self.requests, page),
+            (Work::Write(request), _) => self.requests.is_awaited(request),
+            _ => unreachable!("this is no write"),
+        }
     }
 
     /// True if pages wait for a queue, ready or not.

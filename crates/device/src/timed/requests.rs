@@ -20,6 +20,7 @@ pub(crate) const FREELY: u32 = 1024;
 #[derive(Clone, Copy)]
 pub(super) struct Active {
     pub(super) kind: RequestKind,
+    fua: bool,
     /// When its latency begins.
     arrived: Instant,
     pub(super) bytes: u64,
@@ -63,6 +64,7 @@ impl Requests {
     pub(super) fn new(queue_depth: Option<u32>, is_open: bool, is_buffered: bool) -> Requests {
         let none = Active {
             kind: RequestKind::Flush,
+            fua: false,
             arrived: Instant::ZERO,
             bytes: 0,
             span: Span::of_pages(0..0),
@@ -204,8 +206,8 @@ impl Requests {
     #[inline]
     pub(super) fn admit(&mut self, request: &Request, span: Span, arrived: Instant) -> RequestId {
         self.admissions += 1;
-        let active =
-            Active { kind: request.kind, arrived, bytes: request.size, span, order: self.admissions, remaining: 1 };
+        let Request { kind, fua, size: bytes, .. } = *request;
+        let active = Active { kind, fua, arrived, bytes, span, order: self.admissions, remaining: 1 };
         let Some(place) = self.free.pop() else { return self.grow(active) };
         self.active[place.0 as usize] = active;
         place
@@ -253,6 +255,17 @@ impl Requests {
         self.active[request.0 as usize].order = u64::from(number);
         self.wait_for(request, pages);
         self.flushes.push(request);
+    }
+
+    /// Without a write buffer: the host waits until the pages of a write are programmed, because it has FUA or a FLUSH came behind it.
+    pub(super) fn is_awaited(&self, write: RequestId) -> bool {
+        let Active { fua, order, .. } = *self.get(write);
+        fua || self.have_flush_behind(order)
+    }
+
+    /// A flush waits for writes of that order number; with a write buffer, for pages that entered behind so many flushes.
+    pub(super) fn have_flush_behind(&self, order: u64) -> bool {
+        self.flushes.iter().any(|&flush| self.get(flush).order > order)
     }
 
     /// One of the things that a request waits for is done.

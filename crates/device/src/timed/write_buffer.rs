@@ -285,6 +285,7 @@ impl WriteBuffer {
         context.device.promise_durable(request.0);
         let number = self.buffer.flush();
         requests.begin_flush_of_buffer(request, number, self.buffer.unprogrammed());
+        context.flush_waits();
         self.wake_waiting(context);
     }
 
@@ -400,6 +401,11 @@ impl WriteBuffer {
     /// Writes with FUA that wait for a page.
     pub(super) fn waiting_for(&self, page: u32) -> impl Iterator<Item = RequestId> {
         self.urgent.iter().filter(move |(waited_for, _)| *waited_for == page).map(|&(_, request)| request)
+    }
+
+    /// The host waits until a page is programmed.
+    pub(super) fn is_awaited(&self, requests: &Requests, page: u32) -> bool {
+        self.waiting_for(page).next().is_some() || requests.have_flush_behind(self.buffer.page(page).flushes.into())
     }
 
     /// Tells those who wait for a page: writes with FUA, and flushes that began while it was buffered.

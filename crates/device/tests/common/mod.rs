@@ -664,12 +664,14 @@ pub fn random_trace(seed: u64, user_capacity: u64, rows: u64) -> String {
 pub struct TraceFile(std::path::PathBuf);
 
 impl TraceFile {
-    /// Rows are time (ns, a multiple of 100), type as the MSR format names it, offset and size in bytes.
+    /// Rows are time (ns, a multiple of 100), type as the MSR format names it or `FUA` for a write with that, offset and size in bytes.
     pub fn new(rows: &[(u64, &str, u64, u64)]) -> TraceFile {
         let mut text = String::new();
         for (at, kind, offset, size) in rows {
             assert!(at % 100 == 0, "the format counts ticks of 100 ns");
-            writeln!(text, "{},test,0,{kind},{offset},{size},0", 128_166_372_000_000_000 + at / 100).expect("a string");
+            let (kind, flags) = if *kind == "FUA" { ("Write", ",FUA") } else { (*kind, "") };
+            let ticks = 128_166_372_000_000_000 + at / 100;
+            writeln!(text, "{ticks},test,0,{kind},{offset},{size},0{flags}").expect("a string");
         }
         TraceFile::of(&text)
     }

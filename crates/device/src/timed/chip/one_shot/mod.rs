@@ -15,6 +15,7 @@ use config::model;
 use crate::errors::Refusal;
 use crate::flash::Flash;
 use crate::timed::command::{Carried, Command, Item, Pass};
+use crate::timed::queues::TransactionId;
 use crate::timed::timing::{Delay, Line};
 
 /// Pages of a command at most.
@@ -241,6 +242,17 @@ impl Wordlines {
     fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
         self.forget_settled(flash);
         self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
+    }
+
+    /// Pages of the host that wait on a die for others, behind whom they are programmed.
+    fn waiting_of_host(&self, flash: &Flash, die: Die) -> impl Iterator<Item = (TransactionId, Ppn)> {
+        let between = self.between.get(die.index()).into_iter().flatten();
+        self.waiting[die.index()].iter().chain(between).filter_map(|page| match page.item {
+            Item { carried: Carried::Transaction(write), ppn } if !is_settled(self.twice, flash, ppn) => {
+                Some((write, ppn))
+            }
+            _ => None,
+        })
     }
 }
 

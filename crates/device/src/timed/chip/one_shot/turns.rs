@@ -11,6 +11,7 @@ use crate::timed::command::{Carried, Command, Pass};
 use crate::timed::commands::program_placed;
 use crate::timed::context::Context;
 use crate::timed::die::Ways;
+use crate::timed::host::Host;
 use crate::timed::plan::{Any, Chip, Feature};
 use crate::timed::timing::{Delay, Timing};
 
@@ -129,15 +130,16 @@ impl Chip<Any> for Wordlines {
         }
     }
 
-    /// The second pass of wordlines, if it is due; or a wordline that the host has waited for too long is filled up and programmed.
+    /// The second pass of wordlines, if it is due; or a wordline that the host has waited for too long, or waits for with FUA or a
+    /// FLUSH, is filled up and programmed.
     fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
-        let Timed { context, passage, .. } = timed;
+        let Timed { context, host, passage, .. } = timed;
         if !context.chip.wordlines.are_on() {
             return false;
         }
         if context.chip.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die)) {
             timed.start(die);
-        } else if let Some(page) = context.chip.wordlines.overdue(&context.device.flash, die) {
+        } else if let Some(page) = overdue(context, host, die) {
             fill_wordline(context, passage.next_command(die), page);
             timed.start_or_gather(die);
         } else {
@@ -156,6 +158,22 @@ impl Chip<Any> for Wordlines {
             passage.ways.set_timer_of_chip(context.chip.wordlines.due_line, at);
         }
     }
+}
+
+/// A page of a die whose wordline is to be filled up, or the next one. For FUA and a FLUSH it is if no write comes that would complete it.
+fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
+    if let Some(page) = context.chip.wordlines.overdue(&context.device.flash, die) {
+        return Some(page);
+    }
+    let context = &*context;
+    let Context { device, queues, chip, .. } = context;
+    let geometry = device.ftl.geometry();
+    let mut waiting = chip.wordlines.waiting_of_host(&device.flash, die);
+    let (_, page) = waiting.find(|&(write, page)| {
+        let queue = context.queue_of(geometry.domain_of_unit(geometry.unit_of(page)));
+        host.awaits(queues, write) && !host.would_leave(queue) && queues.writes(queue).first().is_none()
+    })?;
+    Some(page)
 }
 
 /// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
