@@ -47,6 +47,13 @@ pub(crate) fn pages_in_words(config: &Config) -> String {
     }
 }
 
+/// Refuses more map units than can be numbered, which [`geometry`] cannot have.
+pub(crate) fn check_number(config: &Config) -> Result<(), Refusal> {
+    let pages = physical(config).pages();
+    ftl::map_unit::check_number(config.ftl.get("map_unit"), config.device.page_size, pages)
+        .map_err(|ftl::Refusal { key, message, help }| Refusal { key, message, help })
+}
+
 /// Refuses what cannot be in step, with the reason.
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     let in_step = config.in_step();

@@ -139,6 +139,7 @@ pub(crate) fn preset(name: &str, sets: &[&str]) -> Config {
 /// When two choices do not go together, or the spare space is too small for garbage collection to make progress whatever the host
 /// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
+    gang::check_number(config)?;
     timed::chip::check(config)?;
     check_twin(config)?;
     gang::check(config)?;

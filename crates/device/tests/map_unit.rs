@@ -301,6 +301,21 @@ fn what_units_cannot_be_is_refused() {
     }
 }
 
+#[test]
+fn more_units_than_can_be_numbered_are_refused() {
+    let load = |unit: &str| {
+        let sets = [format!("ftl.map_unit=\"{unit}\""), "device.read_transfer.sectors.codeword=\"1KiB\"".into()];
+        device::load(&config::Base::Preset("enterprise-tlc".into()), &sets, None)
+            .map_err(|problems| problems.to_string())
+    };
+    let text = load("512B").expect_err("a refusal");
+    assert!(text.contains("ftl.map_unit") || text.contains("map_unit"), "{text}");
+    for part in ["map units of 512B", "there can be 4294967294", "use `1KiB` or a larger part of a page"] {
+        assert!(text.contains(part), "{text}");
+    }
+    load("1KiB").unwrap_or_else(|text| panic!("what the text says would be right is: {text}"));
+}
+
 /// Units of TLC with all features of the chip that go with them.
 #[test]
 fn units_go_with_features_of_the_chip() {

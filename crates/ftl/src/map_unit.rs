@@ -16,6 +16,9 @@ const SIZES: [(&str, u32); 8] = [
     ("64KiB", 64 << 10),
 ];
 
+/// Units of a device at most: the last number means "none".
+const MOST: u64 = u32::MAX as u64 - 1;
+
 const PAD_AFTER: Param = Param {
     name: "pad_after",
     kind: ParamKind::Time {
@@ -54,6 +57,29 @@ pub static SEAM: Seam = Seam {
 /// Bytes of a unit. `None`: it is a flash page.
 pub fn size(selection: &Selection) -> Option<u32> {
     SIZES.iter().find(|(name, _)| *name == selection.name).map(|(_, size)| *size)
+}
+
+/// Refuses more units than can be numbered, on a device of so many flash pages of that size: before it has a geometry.
+///
+/// # Errors
+/// If there are.
+pub fn check_number(unit: &Selection, page: u32, pages: u64) -> Result<(), Refusal> {
+    let number = |size: u32| pages * u64::from(page / size);
+    let fits = |size: u32| number(size) <= MOST;
+    let Some(size) = size(unit).filter(|&size| size < page && !fits(size)) else { return Ok(()) };
+    let larger = SIZES.iter().find(|&&(_, size)| size < page && page.is_multiple_of(size) && fits(size));
+    Err(Refusal {
+        key: "ftl.map_unit",
+        message: format!(
+            "{pages} flash pages have {} map units of {}, and units are numbered with 32 bits: there can be {MOST}",
+            number(size),
+            unit.name
+        ),
+        help: match larger {
+            Some((name, _)) => format!("use `{name}` or a larger part of a page, or a smaller device"),
+            None => "use `page`, or a smaller device".into(),
+        },
+    })
 }
 
 /// Refuses a unit that the device cannot have, and what is not modelled with units below the flash page.
