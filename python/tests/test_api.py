@@ -9,7 +9,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,28 @@ def test_tables_agree_with_the_summary(tiny: Path) -> None:
     assert all(
         isinstance(column, np.ndarray) for table in result.tables.values() for column in table.values()
     )
+
+
+def test_threads_end_when_a_signal_comes_while_they_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = ThreadPoolExecutor.submit
+    begun: list[object] = []
+
+    def submit(pool: ThreadPoolExecutor, *arguments: Any) -> object:
+        begun.append(begin(pool, *arguments))
+        raise KeyboardInterrupt
+
+    def wait_for_the_end(_: int, go_on: Callable[[], None]) -> None:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            go_on()
+            time.sleep(0.01)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    since = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        runner.in_threads(wait_for_the_end, [1, 2], 2)
+    assert len(begun) == 1
+    assert time.monotonic() - since < 10
 
 
 def test_runs_in_threads_are_the_runs_alone(tiny: Path) -> None:

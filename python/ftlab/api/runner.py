@@ -127,12 +127,13 @@ def in_threads(
         go_on()
         return work(item, go_on)
 
+    futures: list[Future[Made]] = []
     with ThreadPoolExecutor(max(1, min(at_once, len(items)))) as pool:
-        futures = [pool.submit(one, item) for item in items]
         try:
+            futures.extend(pool.submit(one, item) for item in items)
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            # Also when Ctrl-C interrupts the wait. The engine notices within a tenth of a second.
+            # Also when Ctrl-C comes while items are begun, or in the wait. The engine notices within a tenth of a second.
             stop.set()
             for future in futures:
                 future.cancel()
