@@ -133,7 +133,7 @@ def in_threads(
             futures.extend(pool.submit(one, item) for item in items)
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            # Also when Ctrl-C comes while items are begun, or in the wait. The engine notices within a tenth of a second.
+            # Also when Ctrl-C comes while items are begun. The engine notices within a tenth of a second.
             stop.set()
             for future in futures:
                 future.cancel()
