@@ -26,6 +26,9 @@ PAIRWISE_SECONDS ?= 7200
 # How long it puts numbers at their limits.
 LIMITS_SECONDS ?= 3600
 
+# How many lives `make torture` tries; 8 take about an hour on two cores.
+LIVES ?= 8
+
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -120,6 +123,10 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 		cargo test --quiet -p ftlab-device --test subsets
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
+
+.PHONY: torture
+torture: ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
+	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
 
 .PHONY: papers
 papers: setup ## counts and claims on the papers' pages, from docs/evidence

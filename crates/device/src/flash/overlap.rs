@@ -1,10 +1,15 @@
 //! What a die takes beside another command: pages of its other planes in the same command, a command while one is suspended, and one
 //! behind another in cache mode.
 
+use std::iter;
+
 use base::{OpKind, Ppn, Unit};
 use nand::{Cached, Violation};
 
 use super::{Flash, obey};
+
+/// Pages of a command whose addresses lie on the stack.
+const FEW: usize = 16;
 
 impl Flash {
     /// Whether two pages may go into one multi-plane command, given that their planes are distinct.
@@ -39,8 +44,9 @@ impl Flash {
 
     /// Has the array confirm that pages may share a command; the scheduler made sure, and the array checks.
     #[inline]
-    pub(crate) fn check_shared(&self, kind: OpKind, ppns: &[Ppn]) {
-        if let &[first, _, ..] = ppns {
+    pub(crate) fn check_shared(&self, kind: OpKind, ppns: impl Iterator<Item = Ppn> + Clone) {
+        let mut all = ppns.clone();
+        if let (Some(first), Some(_)) = (all.next(), all.next()) {
             let (block, page) = self.address(first);
             // Those of a row lie so many planes further on.
             let address = |ppn: Ppn| {
@@ -51,37 +57,56 @@ impl Flash {
                     self.address(ppn)
                 }
             };
-            obey(self.nand.check_multiplane(kind, ppns.iter().map(|&ppn| address(ppn))));
+            obey(self.nand.check_multiplane(kind, ppns.map(address)));
         }
     }
 
-    /// The addresses of the pages of a command; behind them there is nothing.
+    /// Asks about the addresses of the pages of a command, which are few but where a flash page has several map units.
     #[inline]
-    fn places(&self, ppns: &[Ppn]) -> [(u32, u32); ftl::MAX_PAGES] {
-        let mut places = [(0, 0); ftl::MAX_PAGES];
-        for (place, &ppn) in places.iter_mut().zip(ppns) {
-            *place = self.address(ppn);
+    fn at_places<T>(&self, ppns: impl ExactSizeIterator<Item = Ppn>, ask: impl FnOnce(&[(u32, u32)]) -> T) -> T {
+        let count = ppns.len();
+        if count > FEW {
+            return ask(&ppns.map(|ppn| self.address(ppn)).collect::<Vec<_>>());
         }
-        places
+        let mut places = [(0, 0); FEW];
+        places.iter_mut().zip(ppns).for_each(|(place, ppn)| *place = self.address(ppn));
+        ask(&places[..count])
     }
 
     /// Whether a page can be read while an operation on `suspended`, of that kind, is suspended.
-    pub(crate) fn may_read_while_suspended(&self, kind: OpKind, suspended: &[Ppn], ppn: Ppn) -> bool {
-        self.while_suspended((kind, suspended), OpKind::Read, &[ppn]).is_ok()
+    pub(crate) fn may_read_while_suspended(
+        &self,
+        kind: OpKind,
+        suspended: impl ExactSizeIterator<Item = Ppn>,
+        ppn: Ppn,
+    ) -> bool {
+        self.while_suspended((kind, suspended), OpKind::Read, iter::once(ppn)).is_ok()
     }
 
     /// Has the array confirm that a die takes a command while an operation is suspended.
-    pub(crate) fn check_while_suspended(&self, suspended: (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) {
+    pub(crate) fn check_while_suspended(
+        &self,
+        suspended: (OpKind, impl ExactSizeIterator<Item = Ppn>),
+        kind: OpKind,
+        ppns: impl ExactSizeIterator<Item = Ppn>,
+    ) {
         obey(self.while_suspended(suspended, kind, ppns));
     }
 
-    fn while_suspended(&self, (suspended, of): (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) -> Result<(), Violation> {
-        let (halves, places) = (self.places(of), self.places(ppns));
-        self.nand.check_while_suspended((suspended, &halves[..of.len()]), kind, &places[..ppns.len()])
+    #[inline]
+    fn while_suspended(
+        &self,
+        (suspended, of): (OpKind, impl ExactSizeIterator<Item = Ppn>),
+        kind: OpKind,
+        ppns: impl ExactSizeIterator<Item = Ppn>,
+    ) -> Result<(), Violation> {
+        self.at_places(of, |halves| {
+            self.at_places(ppns, |places| self.nand.check_while_suspended((suspended, halves), kind, places))
+        })
     }
 
     /// Has the array confirm that a die takes a command for these pages in cache mode, behind one that is not done.
-    pub(crate) fn check_cached(&self, running: Cached, next: Cached, ppns: &[Ppn]) {
-        obey(self.nand.check_cached(running, next, &self.places(ppns)[..ppns.len()]));
+    pub(crate) fn check_cached(&self, running: Cached, next: Cached, ppns: impl ExactSizeIterator<Item = Ppn>) {
+        obey(self.at_places(ppns, |places| self.nand.check_cached(running, next, places)));
     }
 }

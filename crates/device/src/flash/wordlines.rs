@@ -96,15 +96,15 @@ impl Flash {
     }
 
     /// Has the array confirm that pages can be read, likewise.
-    pub(crate) fn check_final(&self, ppns: &[Ppn]) {
-        for (block, page) in ppns.iter().map(|&ppn| self.address(ppn)) {
+    pub(crate) fn check_final(&self, ppns: impl Iterator<Item = Ppn>) {
+        for (block, page) in ppns.map(|ppn| self.address(ppn)) {
             obey(self.nand.check_final(block, page));
         }
     }
 
     /// Has the array confirm that the wordlines of pages are complete.
-    pub(crate) fn check_whole(&self, ppns: &[Ppn]) {
-        for (block, page) in ppns.iter().map(|&ppn| self.address(ppn)) {
+    pub(crate) fn check_whole(&self, ppns: impl Iterator<Item = Ppn>) {
+        for (block, page) in ppns.map(|ppn| self.address(ppn)) {
             obey(self.nand.check_whole(block, page));
         }
     }

@@ -214,10 +214,10 @@ impl Command {
         self.items[0].ppn
     }
 
-    /// The addresses, in the places of [`Command::items`]; those behind them mean nothing.
+    /// The addresses, in the places of [`Command::items`].
     #[inline]
-    pub(super) fn ppns(&self) -> [Ppn; MAX_PAGES] {
-        self.items.map(|item| item.ppn)
+    pub(super) fn ppns(&self) -> impl ExactSizeIterator<Item = Ppn> + Clone {
+        self.items().iter().map(|item| item.ppn)
     }
 
     /// Whether the host asked for it.

@@ -497,7 +497,7 @@ pub(super) fn count<P: Plan>(
         context.device.recorder.counters.command(cause, kind, count as u64);
     }
     if count > 1 {
-        context.device.flash.check_shared(kind, &command.ppns()[..count]);
+        context.device.flash.check_shared(kind, command.ppns());
     }
 }
 
@@ -511,7 +511,7 @@ pub(super) fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> b
 #[inline]
 fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
     if !command.sources().is_empty() {
-        context.device.flash.check_shared(OpKind::Read, command.sources());
+        context.device.flash.check_shared(OpKind::Read, command.sources().iter().copied());
         context.device.recorder.counters.copyback_command(command.cause(), command.len() as u64);
     }
 }

@@ -236,7 +236,7 @@ fn tells_at_end(command: &Command) -> bool {
 /// the die.
 fn start(passage: &mut Passage, context: &mut Context<'_>, die: Die, command: &Command) {
     let running = passage.dies[die.index()].command.cached();
-    context.device.flash.check_cached(running, command.cached(), &command.ppns()[..command.len()]);
+    context.device.flash.check_cached(running, command.cached(), command.ppns());
     count(context, die, command, command.load());
     if !context.draining {
         context.device.recorder.die_cached(command.kind());

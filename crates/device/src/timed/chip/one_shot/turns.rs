@@ -91,7 +91,7 @@ impl Chip<Any> for Wordlines {
         match command.pass() {
             Pass::Only => {
                 flash.programmed(ppns);
-                flash.check_whole(&command.ppns()[..command.len()]);
+                flash.check_whole(command.ppns());
             }
             Pass::First => flash.passed_once(ppns),
             Pass::Second => flash.passed_twice(ppns),
@@ -200,7 +200,6 @@ fn fill_wordline(context: &mut Context<'_>, command: &mut Command, page: Ppn) {
 #[cold]
 fn check_readable(context: &Context<'_>, command: &Command) {
     let (flash, ppns) = (&context.device.flash, command.ppns());
-    let ppns = &ppns[..command.len()];
     if context.chip.wordlines.are_twice() { flash.check_final(ppns) } else { flash.check_whole(ppns) }
 }
 
@@ -214,8 +213,7 @@ fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
             _ => device.recorder.counters.part(command.cause_at(at), OpKind::Read),
         }
     }
-    let pages: [Ppn; ftl::MAX_PAGES] = std::array::from_fn(|at| command.item(first[at]).ppn);
-    device.flash.check_shared(OpKind::Read, &pages[..count]);
+    device.flash.check_shared(OpKind::Read, first[..count].iter().map(|&at| command.item(at).ppn));
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
@@ -226,7 +224,7 @@ fn count(context: &mut Context<'_>, command: &Command) {
     let last: Vec<Ppn> =
         command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
     assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
-    device.flash.check_shared(OpKind::Program, &last);
+    device.flash.check_shared(OpKind::Program, last.iter().copied());
     match command.pass() {
         Pass::Only => {}
         Pass::First => {

@@ -226,15 +226,15 @@ impl Operations {
             return false;
         };
         let command = &operation.command;
-        !flash.may_read_while_suspended(command.kind(), &command.ppns()[..command.len()], ppn)
+        !flash.may_read_while_suspended(command.kind(), command.ppns(), ppn)
     }
 
     /// Has the array confirm that a die takes a command beside the operation that is suspended.
     pub(super) fn check(&self, flash: &Flash, die: Die, beside: &Command) {
         if self.is_suspended(die) {
             let of = &self.operations[die.index()].command;
-            let suspended = (of.kind(), &of.ppns()[..of.len()]);
-            flash.check_while_suspended(suspended, beside.kind(), &beside.ppns()[..beside.len()]);
+            let suspended = (of.kind(), of.ppns());
+            flash.check_while_suspended(suspended, beside.kind(), beside.ppns());
         }
     }
 }
