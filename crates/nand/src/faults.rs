@@ -84,25 +84,12 @@ impl Nand {
 mod tests {
     use base::{Cell, Multiplane, ProgramOrder};
 
-    use crate::{Nand, Shape, StoreKind, Violation};
+    use crate::tests::array;
+    use crate::{Nand, StoreKind, Violation};
 
     /// Two planes of 3 blocks of 12 pages.
     fn nand(cell: Cell, program_order: ProgramOrder) -> Nand {
-        let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (2, 1, 3, 12);
-        let multiplane = Multiplane::Off;
-        Nand::new(
-            Shape {
-                planes,
-                planes_per_die,
-                blocks_per_plane,
-                pages_per_block,
-                parts: 1,
-                multiplane,
-                cell,
-                program_order,
-            },
-            StoreKind::Stamps,
-        )
+        array([2, 1, 3, 12], (cell, program_order), Multiplane::Off, StoreKind::Stamps)
     }
 
     fn fill(nand: &mut Nand, block: u32, pages: std::ops::Range<u32>) {

@@ -401,7 +401,7 @@ impl Nand {
         self.errors.is_some() || self.disturb.is_some()
     }
 
-    /// What pages store.
+    /// Kind of store that the pages have.
     #[inline]
     pub fn stores(&self) -> StoreKind {
         self.store.kind()
@@ -413,7 +413,7 @@ impl Nand {
         self.store.kind() == StoreKind::Nothing && self.is_ordinary(block)
     }
 
-    /// What stands for the data of a page; 0 where nothing is stored, and for a page that lost its content.
+    /// Word that stands for the data of a page. 0 where nothing is stored, and for a page that lost its content.
     #[inline]
     pub fn data(&self, block: u32, page: u32) -> u64 {
         self.store.data(self.index(block, page))
@@ -573,35 +573,26 @@ mod tests {
     }
 
     fn shaped(multiplane: Multiplane, cell: Cell, program_order: ProgramOrder) -> Nand {
-        let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (4, 2, 3, 4);
-        let shape = Shape {
-            planes,
-            planes_per_die,
-            blocks_per_plane,
-            pages_per_block,
-            parts: 1,
-            multiplane,
-            cell,
-            program_order,
-        };
-        Nand::new(shape, StoreKind::Stamps)
+        array([4, 2, 3, 4], (cell, program_order), multiplane, StoreKind::Stamps)
     }
 
     /// One die of two planes of 4 blocks of 4 TLC wordlines, whose pages store nothing.
     pub(crate) fn tlc_die(program_order: ProgramOrder) -> Nand {
-        let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (2, 2, 4, 12);
-        let (multiplane, cell) = (Multiplane::Pac, Cell::Tlc);
-        let shape = Shape {
-            planes,
-            planes_per_die,
-            blocks_per_plane,
-            pages_per_block,
-            parts: 1,
-            multiplane,
-            cell,
-            program_order,
-        };
-        Nand::new(shape, StoreKind::Nothing)
+        array([2, 2, 4, 12], (Cell::Tlc, program_order), Multiplane::Pac, StoreKind::Nothing)
+    }
+
+    /// An array of so many planes, planes a die, blocks a plane and pages a block.
+    pub(crate) fn array(
+        [planes, planes_per_die, blocks_per_plane, pages_per_block]: [u32; 4],
+        (cell, program_order): (Cell, ProgramOrder),
+        multiplane: Multiplane,
+        store: StoreKind,
+    ) -> Nand {
+        let parts = 1;
+        Nand::new(
+            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, parts, multiplane, cell, program_order },
+            store,
+        )
     }
 
     #[test]

@@ -323,16 +323,7 @@ class Reading:
 
     def _count(self, section: Section, key: str, default: int, *, most: int, least: int = 1) -> int:
         word = section.words.get(key)
-        if word is None:
-            return default
-        found = size(word.value or "")
-        if found is None or not least <= found <= most:
-            raise self.file.refusal(
-                word,
-                f"`{key}` cannot be `{word.value}`",
-                f"expected a whole number from {least} to {most:,}",
-            )
-        return found
+        return default if word is None else self._number(word, least, most)
 
     def _number(self, word: Word, least: int, most: int) -> int:
         found = size(word.value or "")
@@ -340,7 +331,7 @@ class Reading:
             raise self.file.refusal(
                 word,
                 f"`{word.key}` cannot be `{word.value}`",
-                f"expected a whole number from {least} to {most}",
+                f"expected a whole number from {least} to {most:,}",
             )
         return found
 

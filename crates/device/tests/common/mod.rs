@@ -732,3 +732,13 @@ pub fn on_all_processors<T: Sync, R: Send>(of: &[T], work: impl Fn(&T) -> R + Sy
     let found = found.into_inner().expect("no panic while held");
     found.into_iter().map(|result| result.expect("all are done")).collect()
 }
+
+/// Makes a device nearly full.
+pub fn fill(config: &mut Config) {
+    let page = u64::from(config.device.page_size);
+    config.device.user_capacity = device::largest_user_capacity(config) * 9 / 10 / page * page;
+    let volume = config.device.user_capacity;
+    config.run.precondition = Precondition::Random { volume };
+    let Source::Generator(generator) = &mut config.workload.source else { unreachable!("it is generated") };
+    generator.footprint = volume;
+}

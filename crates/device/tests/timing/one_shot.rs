@@ -146,16 +146,6 @@ pub(super) fn random(seed: u64) -> Config {
     config
 }
 
-/// Makes a device nearly full.
-pub(super) fn fill(config: &mut Config) {
-    let page = u64::from(config.device.page_size);
-    config.device.user_capacity = device::largest_user_capacity(config) * 9 / 10 / page * page;
-    let volume = config.device.user_capacity;
-    config.run.precondition = Precondition::Random { volume };
-    let Source::Generator(generator) = &mut config.workload.source else { unreachable!("it is generated") };
-    generator.footprint = volume;
-}
-
 /// Pages carry stamps, so every read is checked, and all data at the end.
 #[test]
 fn random_devices_that_program_wordlines_lose_nothing() {

@@ -130,7 +130,7 @@ fn random_devices_that_program_in_two_passes_lose_nothing() {
         *config.device.features.get_mut("cache_program") = Selection::default_of(&base::cache::PROGRAM.choices[0]);
         // Two wordlines of each plane may be filled up for a victim, which blocks of a few wordlines hardly have.
         config.device.pages_per_block *= 3;
-        one_shot::fill(&mut config);
+        fill(&mut config);
         let pad_after = [300_000, PAD_AFTER, 300_000_000][seed as usize % 3];
         config.device.features.get_mut("programming").set("pad_after", ParamValue::Time(Duration(pad_after)));
         config.run.latency_parts = seed % 2 == 0;
