@@ -31,7 +31,7 @@ pub struct SavedArray {
     pub reads_before: Vec<u32>,
     /// By block, P/E cycles with reprogramming; likewise.
     pub cycles: Vec<Cycles>,
-    /// What stands for the data of every page; empty where pages store nothing.
+    /// Words that stand for the data of the pages, in order. Empty where pages store nothing.
     #[serde(with = "base::bulk")]
     pub data: Vec<u64>,
     /// The spare area of every page; likewise.
@@ -68,7 +68,7 @@ impl Nand {
         self.lost.iter().copied()
     }
 
-    /// What stands for the data of every page; empty where pages store nothing.
+    /// Words that stand for the data of the pages, in order. Empty where pages store nothing.
     pub fn all_data(&self) -> &[u64] {
         self.store.saved().0
     }

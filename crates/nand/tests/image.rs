@@ -115,7 +115,7 @@ fn contents(nand: &Nand) -> Vec<Option<(u128, Vec<u8>)>> {
     all
 }
 
-/// What is remembered beside the contents, after a loss of power.
+/// State beside the contents that outlives a loss of power.
 fn remembered(nand: &Nand) -> SavedArray {
     let mut after = nand.clone();
     after.cycle_power();

@@ -34,7 +34,7 @@ pub(crate) struct Flash {
     page_buffer: Vec<Buffered>,
 }
 
-/// What a page stores: what stands for its data, and the spare area; all zero where pages store nothing.
+/// Content of a page: a word that stands for its data, and the spare area. All zero where pages store nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     /// A [`Stamp`], in place of the data.
@@ -342,18 +342,18 @@ impl Flash {
         Content { data: self.nand.xor(first.data, second.data), spare: first.spare ^ second.spare }
     }
 
-    /// What stands for the data of a page of the map, whose entries are not stored.
+    /// Word that stands for the data of a page of the map, whose entries are not stored.
     pub(crate) fn data_of_map(&self, lpn: Lpn) -> u64 {
         if self.nand.image().is_some() { 0 } else { Stamp { lpn, version: 0 }.pack() }
     }
 
-    /// Whether a page has a place and cannot be read from it: it lost its content, or its block was read too often.
+    /// True if a page has a place and cannot be read from it: it lost its content, or its block was read too often.
     pub(crate) fn is_unreadable(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
         self.is_lost(ppn) || self.nand.is_programmed(block, page) && self.nand.reads_left(block, page) == Some(0)
     }
 
-    /// What a page of the array stores.
+    /// Content that the array has in a page.
     #[inline]
     fn content_at(&self, block: u32, page: u32) -> Content {
         Content { data: self.nand.data(block, page), spare: self.nand.spare(block, page) }

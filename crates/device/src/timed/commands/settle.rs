@@ -1,5 +1,5 @@
-//! What is due on a die before it chooses, where things change: trims are carried out, old versions are sent for, pages leave the
-//! write buffer, domains are prepared. What is settled is looked at in `views`, where nothing changes.
+//! Work that is due on a die before it chooses, and that changes things: trims are carried out, old versions are sent for, pages leave
+//! the write buffer, domains are prepared. After it `views` looks, and changes nothing.
 
 use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
 
@@ -234,7 +234,7 @@ impl Commands {
         }
     }
 
-    /// What the domain of a read's page, or of its map entry, has to do, unless that is under way or an entry is held for a
+    /// Step that the domain of a read's page, or of its map entry, has to take, unless that is under way or an entry is held for a
     /// write.
     #[cold]
     fn await_entry(&mut self, context: &mut Context<'_, impl Plan>, die: Die, owner: Domain) -> Option<Read> {

@@ -1,4 +1,4 @@
-//! What a free die does next: a choice over views of how it stands, where nothing changes.
+//! Choice of what a free die does next, over views of how it stands. Nothing changes here.
 
 use base::{Die, Domain, Queue};
 

@@ -49,8 +49,7 @@ impl Urgency {
         }
     }
 
-    /// What a die does, besides reads, that has this for the least of its domains, and it is `domain`'s. `None`: that has to be
-    /// looked at.
+    /// Action of a die, besides reads, whose least key is this one of `domain`. `None`: the die has to be looked at.
     #[inline(always)]
     pub(in crate::timed) fn candidate(self, domain: Domain) -> Option<Option<Candidate>> {
         match self {
