@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Die, Domain, Ppn, Slot, Unit};
+use crate::ids::{Block, Die, Domain, Page, Ppn, Slot, Unit};
 
 /// Bits stored per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -398,7 +398,8 @@ impl Geometry {
 
     /// The slot of a page offset on one of a unit's planes.
     #[inline]
-    pub fn slot_at(&self, page: u32, lane: u32) -> Slot {
+    pub fn slot_at(&self, page: Page, lane: u32) -> Slot {
+        let page = page.number();
         let (flash_page, part) = self.part.split(page);
         Slot::new((flash_page * self.unit_width + lane) * self.parts + part)
     }
@@ -464,21 +465,22 @@ impl Geometry {
 
     /// The global block number (plane-major) of a unit's block on one of its planes.
     #[inline]
-    pub fn block_of(&self, unit: Unit, lane: u32) -> u32 {
+    pub fn block_of(&self, unit: Unit, lane: u32) -> Block {
         let (domain, offset) = self.units_per_domain.split(unit.number());
-        (domain * self.unit_width + lane) * self.blocks_per_plane + offset
+        Block::new((domain * self.unit_width + lane) * self.blocks_per_plane + offset)
     }
 
     /// The reclaim unit of a block.
-    pub fn unit_of_block(&self, block: u32) -> Unit {
+    pub fn unit_of_block(&self, block: Block) -> Unit {
+        let block = block.number();
         let (plane, offset) = (block / self.blocks_per_plane, block % self.blocks_per_plane);
         Unit::new(plane / self.unit_width * self.units_per_domain() + offset)
     }
 
     /// The page offset, inside its block, of a slot.
     #[inline]
-    pub fn page_of_slot(&self, slot: Slot) -> u32 {
-        self.page_and_lane(slot).0
+    pub fn page_of_slot(&self, slot: Slot) -> Page {
+        Page::new(self.page_and_lane(slot).0)
     }
 
     /// Which block of its unit, counted by plane, a slot lies in.
@@ -533,7 +535,7 @@ impl Geometry {
         let (domain, block_offset) = self.units_per_domain.split(unit.number());
         let (page, lane) = self.page_and_lane(slot);
         let plane = domain * self.unit_width + lane;
-        Place { plane, block: plane * self.blocks_per_plane + block_offset, page }
+        Place { plane, block: Block::new(plane * self.blocks_per_plane + block_offset), page: Page::new(page) }
     }
 }
 
@@ -543,9 +545,9 @@ pub struct Place {
     /// Plane, counted over the device.
     pub plane: u32,
     /// Block, counted over the device (plane-major).
-    pub block: u32,
+    pub block: Block,
     /// Page offset in the block, which is its place in the program order.
-    pub page: u32,
+    pub page: Page,
 }
 
 #[cfg(test)]
@@ -585,14 +587,15 @@ mod tests {
                 let (unit, slot) = geometry.unit_and_slot(Ppn(ppn));
                 assert_eq!(geometry.block_of(unit, geometry.lane_of_slot(slot)), place.block);
                 assert_eq!(geometry.page_of_slot(slot), place.page);
-                assert_eq!(geometry.pages_before(slot.number(), geometry.lane_of_slot(slot)), place.page);
+                assert_eq!(geometry.pages_before(slot.number(), geometry.lane_of_slot(slot)), place.page.number());
                 assert_eq!(geometry.slot_at(place.page, geometry.lane_of_slot(slot)), slot);
                 assert_eq!(geometry.die_of(Ppn(ppn)), Die::new(place.plane / 2));
                 for other in 0..geometry.pages() as u32 {
                     let (of_other, other_slot) = geometry.unit_and_slot(Ppn(other));
                     let flash_page = |page: u32| page / parts;
                     let offset = geometry.page_of_slot(other_slot);
-                    let is_in_a_row = of_other == unit && flash_page(offset) == flash_page(place.page);
+                    let is_in_a_row =
+                        of_other == unit && flash_page(offset.number()) == flash_page(place.page.number());
                     assert_eq!(geometry.are_in_a_row(Ppn(ppn), Ppn(other)), is_in_a_row);
                     let is_one = is_in_a_row && geometry.lane_of_slot(slot) == geometry.lane_of_slot(other_slot);
                     assert_eq!(geometry.flash_page_of(Ppn(ppn)) == geometry.flash_page_of(Ppn(other)), is_one);

@@ -1,4 +1,4 @@
-//! Numbers of pages, reclaim units, reclaim domains, dies and queues: each of a type of its own, of four bytes.
+//! Numbers of pages, blocks, reclaim units, reclaim domains, dies and queues: each of a type of its own, of four bytes.
 
 use std::fmt;
 
@@ -58,6 +58,12 @@ macro_rules! number_of {
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
+
+            /// Those of such numbers.
+            #[inline]
+            pub fn all(numbers: std::ops::Range<u32>) -> impl DoubleEndedIterator<Item = $Name> + ExactSizeIterator + Clone {
+                numbers.map($Name)
+            }
         }
 
         impl fmt::Display for $Name {
@@ -81,6 +87,33 @@ number_of! {
 number_of! {
     /// A page's place in its reclaim unit: its blocks are filled in turn, so the slots of one page offset follow each other.
     Slot
+}
+
+number_of! {
+    /// A block, counted over the device, plane by plane.
+    Block
+}
+
+number_of! {
+    /// A page's place in its block, in the order in which pages are programmed.
+    Page
+}
+
+impl Page {
+    /// The first one.
+    pub const FIRST: Page = Page(0);
+
+    /// The page so many behind it.
+    #[inline]
+    pub const fn plus(self, pages: u32) -> Page {
+        Page(self.0 + pages)
+    }
+
+    /// The page so many before it, if its block has so many.
+    #[inline]
+    pub fn minus(self, pages: u32) -> Option<Page> {
+        self.0.checked_sub(pages).map(Page)
+    }
 }
 
 impl Default for Slot {

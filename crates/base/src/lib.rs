@@ -22,7 +22,7 @@ pub use cause::{CAUSES, Cause, OpKind};
 pub use choice::{Choice, Choices, FeatureKey, Own, Param, ParamKind, ParamValue, Seam, Selection};
 pub use disturb::{ReadLimits, ReprogramWear};
 pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
-pub use ids::{Die, Domain, Lpn, Ppn, Queue, Slot, Unit};
+pub use ids::{Block, Die, Domain, Lpn, Page, Ppn, Queue, Slot, Unit};
 pub use request::{Request, RequestKind};
 pub use suspend::SuspendLimits;
 pub use units::{Duration, Instant};

@@ -5,6 +5,7 @@
 //! DATE 2019, Table I).
 
 use crate::choice::{Choice, Param, ParamKind};
+use crate::ids::Block;
 
 /// The errors of a page that ECC can correct at most. A multiple of every number up to 16, so that as many copybacks as a
 /// threshold allows use it up exactly.
@@ -100,13 +101,13 @@ pub struct Wear {
 
 impl Wear {
     /// The errors that a copyback from a block adds, after so many erases.
-    pub fn cost(&self, block: u32, erases: u32) -> u32 {
-        self.table.cost(self.pe_cycles.saturating_add(erases), self.qualities[block as usize])
+    pub fn cost(&self, block: Block, erases: u32) -> u32 {
+        self.table.cost(self.pe_cycles.saturating_add(erases), self.qualities[block.index()])
     }
 
     /// Copybacks in a row that a page takes from a block, after so many erases.
-    pub fn threshold(&self, block: u32, erases: u32) -> u32 {
-        self.table.threshold(self.pe_cycles.saturating_add(erases), self.qualities[block as usize])
+    pub fn threshold(&self, block: Block, erases: u32) -> u32 {
+        self.table.threshold(self.pe_cycles.saturating_add(erases), self.qualities[block.index()])
     }
 
     /// The same of the worst block there may be.

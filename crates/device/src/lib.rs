@@ -385,11 +385,10 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
     let blocks = device.flash.nand().blocks();
     let erases: Vec<u32> = blocks.iter().map(|block| block.erases).collect();
     let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
-    let effective: Option<Vec<f64>> = config
-        .device
-        .wear
-        .read_limit
-        .map(|_| (0..blocks.len() as u32).map(|block| device.flash.nand().effective(block)).collect());
+    let effective: Option<Vec<f64>> = config.device.wear.read_limit.map(|_| {
+        let nand = device.flash.nand();
+        nand.all_blocks().map(|block| nand.effective(block)).collect()
+    });
     let effective = effective.map(|effective| gang::of_each_block(config, &effective));
     let (physical, erases) = (gang::physical(config), gang::of_each_block(config, &erases));
     // Of a superblock, reads are counted that not all of its blocks had.

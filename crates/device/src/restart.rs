@@ -53,7 +53,7 @@ impl Device {
         let pages = pages.collect();
         let lanes = 0..self.ftl.geometry().unit_width;
         let reads = lanes.map(|lane| self.flash.reads_of(self.ftl.geometry().block_of(unit, lane))).max().unwrap_or(0);
-        let block = &self.flash.nand().blocks()[block as usize];
+        let block = &self.flash.nand().blocks()[block.index()];
         Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, reads, pages }
     }
 }

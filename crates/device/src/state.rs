@@ -10,7 +10,7 @@ use base::{Geometry, Lpn, PageLayout, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::{ArrayView, Saved};
-use nand::Block;
+use nand::BlockState;
 use postcard::{de_flavors, ser_flavors};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ const NOT_ALIKE: &str = "the array is not filled as the map says";
 /// Bytes that a save takes beside the device: a copy of what the array remembers.
 pub(crate) fn bytes_to_save(geometry: &Geometry, payload: bool) -> u64 {
     let stored = if payload { geometry.pages() * (8 + 16) } else { 0 };
-    u64::from(geometry.blocks()) * size_of::<Block>() as u64 + stored
+    u64::from(geometry.blocks()) * size_of::<BlockState>() as u64 + stored
 }
 
 /// Bytes that a load takes beside the device: a map twice, and what the array remembers once more.
@@ -395,7 +395,7 @@ fn plausible(saved: &Saved<'_>, shape: &StateShape) -> bool {
 
 /// True if the array is filled as the FTL thinks, with counts that a device can reach, and free units where
 /// the next frontier needs one.
-fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &StateShape) -> bool {
+fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) -> bool {
     let geometry = &shape.geometry;
     let slots = geometry.unit_slots();
     let mut filled: Vec<u32> = saved.closed_at.iter().map(|&at| if at == 0 { 0 } else { slots }).collect();
@@ -415,7 +415,7 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &StateShape) -> bool
     let is_lsb = |page: u32| page == geometry.pages_per_block || shape.pages.page_type(page).0 == 0;
     let alike = geometry.all_units().all(|unit| {
         (0..geometry.unit_width).all(|lane| {
-            let block = blocks[geometry.block_of(unit, lane) as usize];
+            let block = blocks[geometry.block_of(unit, lane).index()];
             let filled = filled[unit.index()];
             let mut pages = geometry.pages_before(filled, lane);
             // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them.
@@ -465,6 +465,7 @@ fn translation_pages_in_place(device: &Device, shape: &StateShape) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base::Block;
     use ftl::ANYWHERE;
     use nand::Nand;
 
@@ -511,7 +512,11 @@ mod tests {
         for ppn in (0..geometry.pages() as u32).map(Ppn) {
             let (place, nand) = (geometry.place(ppn), device.flash.nand_mut());
             let (block, page) = (place.block, place.page);
-            if !device.ftl.is_valid(ppn) && page % 2 == 1 && nand.is_programmed(block, page) && block % 3 == 0 {
+            if !device.ftl.is_valid(ppn)
+                && page.number() % 2 == 1
+                && nand.is_programmed(block, page)
+                && block.number() % 3 == 0
+            {
                 nand.reprogram(block, page).unwrap();
             } else if nand.holds_data(block, page) {
                 nand.store(block, page, nand.data(block, page), u128::from(random.next()) << 64 | u128::from(ppn.0));
@@ -580,10 +585,11 @@ mod tests {
             }
         };
         /// A command to a free block.
-        fn to_free_block(command: fn(&mut Nand, u32)) -> impl Fn(&mut Device) {
+        fn to_free_block(command: fn(&mut Nand, Block)) -> impl Fn(&mut Device) {
             move |device| {
-                let block = device.flash.nand().blocks().iter().position(|block| block.next_page == 0);
-                command(device.flash.nand_mut(), block.expect("a free block") as u32);
+                let nand = device.flash.nand_mut();
+                let block = nand.all_blocks().find(|block| nand.blocks()[block.index()].next_page == 0);
+                command(nand, block.expect("a free block"));
             }
         }
         let filled = "the array is not filled as the map says";
@@ -593,7 +599,7 @@ mod tests {
         let reprogram = |device: &mut Device| {
             let ppns = (0..device.has.user_pages).filter_map(|lpn| device.ftl.lookup(Lpn(lpn)));
             let mut places = ppns.map(|ppn| device.ftl.geometry().place(ppn));
-            let place = places.find(|place| place.page % 2 == 1).expect("a mapped MSB page");
+            let place = places.find(|place| place.page.number() % 2 == 1).expect("a mapped MSB page");
             device.flash.nand_mut().reprogram(place.block, place.page).unwrap();
         };
         refused(&reprogram, "a page that is not its own");

@@ -1,5 +1,6 @@
 //! Pages with more errors than can be corrected fail the run.
 
+use base::{Block, Page};
 use nand::Disturbed;
 
 use crate::device::Device;
@@ -30,7 +31,7 @@ pub(crate) fn check_data(device: &Device) -> Result<(), RunError> {
     }
 }
 
-fn uncorrectable(block: u32, page: u32, error: u32) -> String {
+fn uncorrectable(block: Block, page: Page, error: u32) -> String {
     format!(
         "uncorrectable error: page {page} of block {block} has {:.2} times the errors that ECC corrects, after copybacks without \
          correction\nhint: use a restricted `ftl.migration`, such as `rcpb`",

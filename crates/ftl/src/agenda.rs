@@ -8,7 +8,7 @@ use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::{Mechanisms, OwnWork, Pending, Picked, RoomSource, Under, VictimEnd};
 use crate::ops::{How, Op, Step};
-use crate::page::Page;
+use crate::page::PageMap;
 
 /// A line of the agenda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const ROOM: [(Option<RoomSource>, &str); 6] = [
 /// Rounds of an agenda without an operation, at most: each ends or begins what concerns a unit, and a domain has far fewer.
 const MAX_ROUNDS: u32 = 10_000_000;
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// What the tables say: line, and reason.
     #[cfg(test)]
     fn tables() -> Vec<(String, &'static str)> {
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn every_line_is_asked_once_and_has_a_reason() {
-        let tables = Page::<Plain>::tables();
+        let tables = PageMap::<Plain>::tables();
         let names: BTreeSet<&str> = tables.iter().map(|(line, _)| line.as_str()).collect();
         assert_eq!(names.len(), AGENDA.len() + ROOM.len(), "{tables:?}");
         for (line, reason) in &tables {

@@ -4,9 +4,9 @@ use base::{Die, Domain, Lpn, Queue};
 
 use crate::allocation::Allocation;
 use crate::mechanism::Mechanisms;
-use crate::page::Page;
+use crate::page::PageMap;
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// The domain that takes a page when no time passes: static orders by their formula, dynamic
     /// allocations round robin over what accepts pages.
     ///

@@ -12,9 +12,9 @@ use crate::facade::CollectsAhead;
 use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::{Agenda as _, All, Mechanisms};
 use crate::ops::AheadPhase;
-use crate::page::Page;
+use crate::page::PageMap;
 
-impl CollectsAhead for Page<All> {
+impl CollectsAhead for PageMap<All> {
     fn spare_units(&self, domain: Domain) -> u32 {
         self.kernel.free(domain)
     }
@@ -77,7 +77,7 @@ impl CollectsAhead for Page<All> {
     }
 }
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Begins a collection ahead of need, where a unit is worth it, or an erase that was left for later. Returns whether there is one.
     pub(crate) fn begin_next(&mut self, domain: Domain) -> bool {
         if self.take_deferred(domain, Why::Forward) {

@@ -4,7 +4,7 @@ use base::{Domain, Geometry, Unit};
 
 use crate::kernel::Why;
 use crate::mechanism::Mechanisms;
-use crate::page::Page;
+use crate::page::PageMap;
 use crate::victim::UnitState;
 
 /// A collection that keeps step with the host.
@@ -49,7 +49,7 @@ impl HostPace {
     }
 }
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Begins a collection in step with the host, which has just written `written` pages to a domain, or goes on with the last one,
     /// if free space has come down to the mark. Returns whether it does.
     ///

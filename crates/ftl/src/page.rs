@@ -30,7 +30,7 @@ impl Decided {
 
 /// Page mapping with the mechanisms `M`.
 #[derive(Clone)]
-pub(crate) struct Page<M> {
+pub(crate) struct PageMap<M> {
     pub(crate) kernel: Kernel,
     pub(crate) mechanisms: M,
     pub(crate) allocation: Allocation,
@@ -54,7 +54,7 @@ pub(crate) struct Page<M> {
 }
 
 // Set-up, and what is asked.
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Bytes of what is known of domains besides kernel and mechanisms.
     pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
         let of_domain = (size_of::<Option<u8>>() + size_of::<Decided>() + size_of::<Vec<Job>>()) as u64;
@@ -75,8 +75,8 @@ impl<M: Mechanisms> Page<M> {
         policies: &Policies<'_>,
         seed: u64,
         keeps_spares: bool,
-    ) -> Result<Page<M>, OutOfMemory> {
-        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed, keeps_spares)?;
+    ) -> Result<PageMap<M>, OutOfMemory> {
+        let mut page: PageMap<M> = PageMap::over(geometry, user_pages, policies, seed, keeps_spares)?;
         page.mechanisms.reopen(&mut page.kernel);
         Ok(page)
     }
@@ -88,7 +88,7 @@ impl<M: Mechanisms> Page<M> {
         policies: &Policies<'_>,
         seed: u64,
         keeps_spares: bool,
-    ) -> Result<Page<M>, OutOfMemory> {
+    ) -> Result<PageMap<M>, OutOfMemory> {
         let most = crate::largest_user_pages(&geometry, policies);
         assert!(user_pages <= most, "user space too large for the spare space");
         let plan = crate::mechanism::SpacePlan::new(policies, &geometry);
@@ -100,7 +100,7 @@ impl<M: Mechanisms> Page<M> {
         }
         let mechanisms = M::build(&kernel, policies, &allocation)?.expect("mechanisms, if only none");
         let domains = if M::IS_PLAIN { 0 } else { geometry.domains() as usize };
-        Ok(Page {
+        Ok(PageMap {
             round_robin: RoundRobin::new(&geometry, &allocation),
             kernel,
             mechanisms,
@@ -219,7 +219,7 @@ impl<M: Mechanisms> Page<M> {
 }
 
 // Host pages.
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written.
     #[inline]
     pub(crate) fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
@@ -335,7 +335,7 @@ impl<M: Mechanisms> Page<M> {
 }
 
 // Operations.
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Begins and ends what is due in a domain, until there is an operation to carry out. Its pages are put into `group`.
     #[inline(always)]
     pub(crate) fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
@@ -637,7 +637,7 @@ impl<M: Mechanisms> Page<M> {
 }
 
 // Without time.
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// A page of the array is read.
     #[inline]
     pub(crate) fn page_read(&mut self, at: Ppn) {

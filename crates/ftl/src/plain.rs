@@ -6,7 +6,7 @@ use base::{Domain, Ppn, Slot, Unit};
 use crate::facade::Ftl;
 use crate::kernel::{Job, Stream};
 use crate::mechanism::Plain;
-use crate::page::Page;
+use crate::page::PageMap;
 
 /// A page of the array, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +82,12 @@ impl PlainPages {
 }
 
 #[inline(always)]
-fn spot(page: &Page<Plain>, unit: Unit, slot: Slot) -> PageAddress {
+fn spot(page: &PageMap<Plain>, unit: Unit, slot: Slot) -> PageAddress {
     PageAddress { at: page.kernel.geometry().ppn(unit, slot), unit, slot }
 }
 
 #[inline(always)]
-fn asked_for(page: &Page<Plain>, unit: Unit, slot: Slot) -> PageAddress {
+fn asked_for(page: &PageMap<Plain>, unit: Unit, slot: Slot) -> PageAddress {
     let found = spot(page, unit, slot);
     page.kernel.prefetch_copy(found.at);
     found

@@ -12,7 +12,7 @@ use crate::group::Group;
 use crate::kernel::{Frontier, PageKind, Spare, Stream};
 use crate::mechanism::{Mechanisms, PageOrigin};
 use crate::ops::{Array, DataSource, Erasure, PagePayload, Placed, Way};
-use crate::page::Page;
+use crate::page::PageMap;
 use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
@@ -50,7 +50,7 @@ struct NewestPage {
     region: u8,
 }
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Page mapping of a device of which nothing is known but the array, after the work of the restart. `scan` is by unit.
     ///
     /// # Errors
@@ -62,8 +62,8 @@ impl<M: Mechanisms> Page<M> {
         seed: u64,
         scan: &[Scanned],
         array: &mut impl Array,
-    ) -> Result<(Page<M>, Recovery), OutOfMemory> {
-        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed, true)?;
+    ) -> Result<(PageMap<M>, Recovery), OutOfMemory> {
+        let mut page: PageMap<M> = PageMap::over(geometry, user_pages, policies, seed, true)?;
         let newest = page.newest_pages(scan);
         page.adopt_units(scan);
         if let Some(reads) = page.mechanisms.parts_mut().reads {

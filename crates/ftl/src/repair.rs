@@ -7,9 +7,9 @@ use base::{Cause, Domain, Lpn, Ppn};
 
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, DataSource};
-use crate::page::Page;
+use crate::page::PageMap;
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     /// Deals with the failed program of a page, whose data are there.
     pub(crate) fn repair(&mut self, at: Ppn, source: DataSource, array: &mut impl Array) {
         let unit = self.kernel.geometry().unit_of(at);

@@ -36,7 +36,7 @@ mod tests {
     use base::{OpKind, ProgramOrder};
 
     use super::Cached;
-    use crate::tests::tlc_die;
+    use crate::tests::{b, p, tlc_die};
 
     #[test]
     fn only_equal_operations_with_data_follow_in_cache_mode() {
@@ -45,7 +45,7 @@ mod tests {
         let all = kinds.map(|kind| [false, true].map(|copies| Cached { kind, copies })).concat();
         let mut taken = Vec::new();
         for (&running, &next) in all.iter().flat_map(|running| all.iter().map(move |next| (running, next))) {
-            let found = nand.check_cached(running, next, &[(1, 4), (5, 4)]);
+            let found = nand.check_cached(running, next, &[(b(1), p(4)), (b(5), p(4))]);
             match found {
                 Ok(()) => taken.push((running.kind, running.copies, next.kind, next.copies)),
                 Err(refused) => assert!(refused.to_string().contains("page 4 of block 1"), "{refused}"),

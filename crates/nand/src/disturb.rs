@@ -4,20 +4,20 @@
 //! page was programmed; the limit is higher where its wordline is of low density. Reads are counted by block, so that a page
 //! only remembers the count that it began with.
 
-use base::ReadLimits;
+use base::{Block, Page, ReadLimits};
 use serde::{Deserialize, Serialize};
 
 use crate::bits::Bits;
-use crate::block::Block;
+use crate::block::BlockState;
 use crate::{Nand, Violation};
 
 /// A read of a page past its limit: it has more errors than ECC corrects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbed {
     /// Block.
-    pub block: u32,
+    pub block: Block,
     /// Page offset.
-    pub page: u32,
+    pub page: Page,
     /// Reads of its block since the page was programmed, this one included.
     pub reads: u32,
     /// How many of them the page takes.
@@ -88,7 +88,8 @@ impl Nand {
         let Some(disturb) = &self.disturb else { return Vec::new() };
         let mut reads = disturb.reads_before.clone();
         for (block, of_block) in (0u32..).zip(reads.chunks_mut(self.shape.pages_per_block as usize)) {
-            let unprogrammed = (0u32..).zip(of_block).filter(|(page, _)| !self.is_programmed(block, *page));
+            let unprogrammed =
+                (0u32..).zip(of_block).filter(|&(page, _)| !self.is_programmed(Block::new(block), Page::new(page)));
             unprogrammed.for_each(|(_, reads)| *reads = 0);
         }
         reads
@@ -100,29 +101,29 @@ impl Nand {
     }
 
     /// Reads of its block since a page was programmed, 0 if it is not. Where limits are not kept, since the block was erased.
-    pub fn reads_of_page(&self, block: u32, page: u32) -> u32 {
+    pub fn reads_of_page(&self, block: Block, page: Page) -> u32 {
         if !self.is_programmed(block, page) {
             return 0;
         }
         let before = self.disturb.as_ref().map_or(0, |disturb| disturb.reads_before[self.index(block, page)]);
-        self.blocks[block as usize].reads - before
+        self.blocks[block.index()].reads - before
     }
 
     /// The reads of its block when a page was programmed; 0 where limits are not kept.
-    pub(crate) fn reads_when_programmed(&self, block: u32, page: u32) -> u32 {
+    pub(crate) fn reads_when_programmed(&self, block: Block, page: Page) -> u32 {
         self.disturb.as_ref().map_or(0, |disturb| disturb.reads_before[self.index(block, page)])
     }
 
     /// How many reads of its block a page takes before it cannot be read any more; nothing where limits are not kept.
-    pub fn reads_left(&self, block: u32, page: u32) -> Option<u32> {
+    pub fn reads_left(&self, block: Block, page: Page) -> Option<u32> {
         let limit = self.disturb.as_ref()?.limit(self.has_guard_levels(block, page));
         Some(limit.saturating_sub(self.reads_of_page(block, page)))
     }
 
     /// The wear of a block in erases: 1 a P/E cycle, and more for one with reprogramming where limits are kept.
-    pub fn effective(&self, block: u32) -> f64 {
-        let extra = self.disturb.as_ref().map_or(0, |disturb| disturb.cycles[block as usize].extra);
-        (u64::from(self.blocks[block as usize].erases) * 1000 + extra) as f64 / 1000.0
+    pub fn effective(&self, block: Block) -> f64 {
+        let extra = self.disturb.as_ref().map_or(0, |disturb| disturb.cycles[block.index()].extra);
+        (u64::from(self.blocks[block.index()].erases) * 1000 + extra) as f64 / 1000.0
     }
 
     /// The highest share of its limit that a page had reached when it was read, that read included; nothing where limits are
@@ -148,7 +149,7 @@ impl Nand {
     }
 
     /// True if the wordline of a page is of low density.
-    pub fn has_guard_levels(&self, block: u32, page: u32) -> bool {
+    pub fn has_guard_levels(&self, block: Block, page: Page) -> bool {
         let index = self.index(block, page);
         self.lower.contains(index) || self.reprogrammed.contains(index)
     }
@@ -159,7 +160,7 @@ impl Nand {
     /// # Errors
     /// [`Violation`] unless the page is a programmed MSB page (of a cell of two or more bits) that was not
     /// reprogrammed before.
-    pub fn reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    pub fn reprogram(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         self.check_reprogram(block, page)?;
         self.add_guard_levels(block, page);
         self.wear_by_reprogramming(block);
@@ -174,7 +175,7 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] as for [`Nand::reprogram`].
-    pub fn fail_reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    pub fn fail_reprogram(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         self.check_reprogram(block, page)?;
         self.lose(block, page);
         self.wear_by_reprogramming(block);
@@ -187,7 +188,7 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] as for [`Nand::program`], and unless it is an MSB page (of a cell of two or more bits).
-    pub fn program_guard(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    pub fn program_guard(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         self.check_guard(block, page)?;
         self.program(block, page)?;
         self.store(block, page, 0, 0);
@@ -202,12 +203,12 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] as for [`Nand::program_guard`].
-    pub fn fail_program_guard(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    pub fn fail_program_guard(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         self.check_guard(block, page)?;
         self.fail_program(block, page)
     }
 
-    fn check_reprogram(&self, block: u32, page: u32) -> Result<(), Violation> {
+    fn check_reprogram(&self, block: Block, page: Page) -> Result<(), Violation> {
         self.check_usable(block, page)?;
         if !self.may_be_reprogrammed(block, page) || self.reprogrammed.contains(self.index(block, page)) {
             return Err(Violation::Reprogram { block, page });
@@ -215,42 +216,44 @@ impl Nand {
         Ok(())
     }
 
-    fn check_guard(&self, block: u32, page: u32) -> Result<(), Violation> {
+    fn check_guard(&self, block: Block, page: Page) -> Result<(), Violation> {
         self.check_usable(block, page)?;
-        if page < self.shape.pages_per_block && !self.is_msb(page) {
+        if page.number() < self.shape.pages_per_block && !self.is_msb(page) {
             return Err(Violation::Guard { block, page });
         }
         Ok(())
     }
 
     /// The wordline of a programmed MSB page is of low density from now on.
-    pub(crate) fn add_guard_levels(&mut self, block: u32, page: u32) {
-        let (pages, first) = (self.pages(), self.index(block, 0));
-        self.reprogrammed.insert(first + page as usize, pages);
+    pub(crate) fn add_guard_levels(&mut self, block: Block, page: Page) {
+        let (pages, first) = (self.pages(), self.index(block, Page::FIRST));
+        self.reprogrammed.insert(first + page.index(), pages);
         if let Some(image) = self.image_mut() {
-            image.mark_reprogrammed(first + page as usize);
+            image.mark_reprogrammed(first + page.index());
         }
-        for lower in (0..page).filter(|&lower| self.layout.wordline(lower) == self.layout.wordline(page)) {
-            self.lower.insert(first + lower as usize, pages);
+        for lower in Page::all(0..page.number())
+            .filter(|&lower| self.layout.wordline(lower.number()) == self.layout.wordline(page.number()))
+        {
+            self.lower.insert(first + lower.index(), pages);
         }
-        self.blocks[block as usize].mark_low_density();
+        self.blocks[block.index()].mark_low_density();
     }
 
-    fn wear_by_reprogramming(&mut self, block: u32) {
+    fn wear_by_reprogramming(&mut self, block: Block) {
         if let Some(disturb) = &mut self.disturb {
-            disturb.cycles[block as usize].is_reprogrammed = true;
+            disturb.cycles[block.index()].is_reprogrammed = true;
         }
     }
 
     /// Reads count anew once all wordlines of a full block are of low density.
-    fn restart(&mut self, block: u32) {
-        let (first, pages) = (self.index(block, 0), self.shape.pages_per_block);
-        let state = self.blocks[block as usize];
+    fn restart(&mut self, block: Block) {
+        let (first, pages) = (self.index(block, Page::FIRST), self.shape.pages_per_block);
+        let state = self.blocks[block.index()];
         let Some(disturb) = &mut self.disturb else { return };
         if disturb.limits.restarts
             && u32::from(state.next_page) == pages
-            && (0..pages).all(|page| {
-                let index = first + page as usize;
+            && Page::all(0..pages).all(|page| {
+                let index = first + page.index();
                 self.lower.contains(index) || self.reprogrammed.contains(index)
             })
         {
@@ -260,13 +263,13 @@ impl Nand {
     }
 
     /// A page is about to be read; the read is not counted yet.
-    pub(crate) fn note_disturb(&mut self, block: u32, page: u32) {
+    pub(crate) fn note_disturb(&mut self, block: Block, page: Page) {
         if self.disturb.is_none() {
             return;
         }
         let (index, is_low) = (self.index(block, page), self.has_guard_levels(block, page));
         let Some(disturb) = &mut self.disturb else { return };
-        let reads = self.blocks[block as usize].reads + 1 - disturb.reads_before[index];
+        let reads = self.blocks[block.index()].reads + 1 - disturb.reads_before[index];
         let limit = disturb.limit(is_low);
         let highest = &mut disturb.highest[usize::from(is_low)];
         if reads > *highest {
@@ -279,18 +282,18 @@ impl Nand {
     }
 
     /// A page was programmed.
-    pub(crate) fn note_program(&mut self, block: u32, page: u32) {
+    pub(crate) fn note_program(&mut self, block: Block, page: Page) {
         let index = self.index(block, page);
         if let Some(disturb) = &mut self.disturb {
-            disturb.reads_before[index] = self.blocks[block as usize].reads;
+            disturb.reads_before[index] = self.blocks[block.index()].reads;
         }
     }
 
     /// A block that is not ordinary is about to be erased.
-    pub(crate) fn end_cycle(&mut self, block: u32) {
-        let erases = self.blocks[block as usize].erases;
+    pub(crate) fn end_cycle(&mut self, block: Block) {
+        let erases = self.blocks[block.index()].erases;
         if let Some(disturb) = &mut self.disturb {
-            let cycles = &mut disturb.cycles[block as usize];
+            let cycles = &mut disturb.cycles[block.index()];
             cycles.end(&disturb.limits, erases + 1);
         }
     }
@@ -305,7 +308,7 @@ impl Nand {
     /// Has every block watched, where something is kept.
     fn watch_blocks(&mut self) {
         if self.disturb.is_some() {
-            self.blocks.iter_mut().for_each(Block::watch);
+            self.blocks.iter_mut().for_each(BlockState::watch);
         }
         self.watch();
     }
@@ -338,6 +341,7 @@ mod tests {
     use base::{Cell, Multiplane, ProgramOrder, ReprogramWear};
 
     use super::*;
+    use crate::tests::{b, p};
     use crate::{SavedArray, Shape, StoreKind};
 
     fn limits() -> ReadLimits {
@@ -366,125 +370,141 @@ mod tests {
         nand
     }
 
-    fn fill(nand: &mut Nand, block: u32) {
-        (0..6).for_each(|page| nand.program(block, page).unwrap());
+    fn fill(nand: &mut Nand, block: Block) {
+        Page::all(0..6).for_each(|page| nand.program(block, page).unwrap());
     }
 
-    fn read(nand: &mut Nand, block: u32, page: u32, times: u32) {
+    fn read(nand: &mut Nand, block: Block, page: Page, times: u32) {
         (0..times).for_each(|_| nand.read(block, page).unwrap());
     }
 
     #[test]
     fn a_page_takes_just_as_many_reads_as_its_limit_says() {
         let mut nand = with(Some(limits()));
-        fill(&mut nand, 1);
-        read(&mut nand, 1, 0, 4);
-        read(&mut nand, 1, 3, 6);
-        assert_eq!((nand.highest_share(), nand.disturbed(), nand.reads_left(1, 5)), (Some(1.0), None, Some(0)));
-        read(&mut nand, 1, 5, 2);
-        let first = Disturbed { block: 1, page: 5, reads: 11, limit: 10 };
+        fill(&mut nand, b(1));
+        read(&mut nand, b(1), p(0), 4);
+        read(&mut nand, b(1), p(3), 6);
+        assert_eq!((nand.highest_share(), nand.disturbed(), nand.reads_left(b(1), p(5))), (Some(1.0), None, Some(0)));
+        read(&mut nand, b(1), p(5), 2);
+        let first = Disturbed { block: b(1), page: p(5), reads: 11, limit: 10 };
         assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.2), Some(first)));
         nand.forget_highest_share();
-        nand.erase(1).unwrap();
-        fill(&mut nand, 1);
-        read(&mut nand, 1, 0, 5);
-        assert_eq!((nand.highest_share(), nand.reads_left(1, 0)), (Some(0.5), Some(5)));
-        read(&mut nand, 0, 0, 0);
-        assert!(nand.read(0, 0).is_err());
+        nand.erase(b(1)).unwrap();
+        fill(&mut nand, b(1));
+        read(&mut nand, b(1), p(0), 5);
+        assert_eq!((nand.highest_share(), nand.reads_left(b(1), p(0))), (Some(0.5), Some(5)));
+        read(&mut nand, b(0), p(0), 0);
+        assert!(nand.read(b(0), p(0)).is_err());
         assert_eq!(nand.highest_share(), Some(0.5), "what is refused is no read");
     }
 
     #[test]
     fn a_page_programmed_late_has_all_its_reads_before_it() {
         let mut nand = with(Some(limits()));
-        nand.program(0, 0).unwrap();
-        read(&mut nand, 0, 0, 10);
-        nand.program(0, 1).unwrap();
+        nand.program(b(0), p(0)).unwrap();
+        read(&mut nand, b(0), p(0), 10);
+        nand.program(b(0), p(1)).unwrap();
         assert_eq!(
-            (nand.reads_left(0, 0), nand.reads_left(0, 1), nand.reads_left(0, 2)),
+            (nand.reads_left(b(0), p(0)), nand.reads_left(b(0), p(1)), nand.reads_left(b(0), p(2))),
             (Some(0), Some(10), Some(10))
         );
-        read(&mut nand, 0, 1, 10);
+        read(&mut nand, b(0), p(1), 10);
         assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
-        read(&mut nand, 0, 0, 1);
-        assert_eq!(nand.disturbed(), Some(Disturbed { block: 0, page: 0, reads: 21, limit: 10 }));
+        read(&mut nand, b(0), p(0), 1);
+        assert_eq!(nand.disturbed(), Some(Disturbed { block: b(0), page: p(0), reads: 21, limit: 10 }));
     }
 
     #[test]
     fn a_copyback_reads_its_source() {
         let mut nand = with(Some(limits()));
-        nand.program(0, 0).unwrap();
-        read(&mut nand, 0, 0, 10);
-        nand.copyback((0, 0), (1, 0)).unwrap();
-        assert_eq!(nand.disturbed(), Some(Disturbed { block: 0, page: 0, reads: 11, limit: 10 }));
+        nand.program(b(0), p(0)).unwrap();
+        read(&mut nand, b(0), p(0), 10);
+        nand.copyback((b(0), p(0)), (b(1), p(0))).unwrap();
+        assert_eq!(nand.disturbed(), Some(Disturbed { block: b(0), page: p(0), reads: 11, limit: 10 }));
     }
 
     #[test]
     fn wordlines_of_low_density_take_more() {
         // Shadow order: pages 0, 2, 4 hold wordline 0 and 1, 3, 5 wordline 1.
         let mut nand = with(Some(limits()));
-        fill(&mut nand, 2);
-        read(&mut nand, 2, 0, 10);
-        let pages = |wordline: u32| (0..6).filter(|&page| nand.layout.wordline(page) == wordline).collect::<Vec<u32>>();
+        fill(&mut nand, b(2));
+        read(&mut nand, b(2), p(0), 10);
+        let pages = |wordline: u32| {
+            Page::all(0..6).filter(|&page| nand.layout.wordline(page.number()) == wordline).collect::<Vec<Page>>()
+        };
         let (first, second) = (pages(0), pages(1));
-        nand.reprogram(2, first[2]).unwrap();
+        nand.reprogram(b(2), p(first[2].number())).unwrap();
         assert!(nand.blocks()[2].is_low_density());
-        assert_eq!(first.iter().map(|&page| nand.has_guard_levels(2, page)).collect::<Vec<_>>(), [true; 3]);
-        assert!(second.iter().all(|&page| !nand.has_guard_levels(2, page)));
-        assert_eq!((nand.reads_left(2, first[0]), nand.reads_left(2, second[0])), (Some(90), Some(0)));
-        read(&mut nand, 2, first[1], 90);
+        assert_eq!(
+            first.iter().map(|&page| nand.has_guard_levels(b(2), p(page.number()))).collect::<Vec<_>>(),
+            [true; 3]
+        );
+        assert!(second.iter().all(|&page| !nand.has_guard_levels(b(2), p(page.number()))));
+        assert_eq!(
+            (nand.reads_left(b(2), p(first[0].number())), nand.reads_left(b(2), p(second[0].number()))),
+            (Some(90), Some(0))
+        );
+        read(&mut nand, b(2), p(first[1].number()), 90);
         assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
-        read(&mut nand, 2, second[0], 1);
-        assert_eq!(nand.disturbed(), Some(Disturbed { block: 2, page: second[0], reads: 101, limit: 10 }));
+        read(&mut nand, b(2), p(second[0].number()), 1);
+        assert_eq!(
+            nand.disturbed(),
+            Some(Disturbed { block: b(2), page: p(second[0].number()), reads: 101, limit: 10 })
+        );
     }
 
     #[test]
     fn a_guard_page_is_programmed_in_its_turn() {
         let mut nand = with(Some(limits()));
-        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
-        assert_eq!(nand.program_guard(0, msb), Err(Violation::ProgramOrder { block: 0, page: msb, next: 0 }));
-        (0..msb).for_each(|page| nand.program(0, page).unwrap());
-        assert_eq!(nand.program_guard(0, 0), Err(Violation::Guard { block: 0, page: 0 }));
-        assert_eq!(nand.program_guard(0, 6), Err(Violation::NoSuchPage { block: 0, page: 6 }));
-        assert_eq!(nand.program_guard(9, 0), Err(Violation::NoSuchPage { block: 9, page: 0 }));
-        nand.program_guard(0, msb).unwrap();
-        assert!(nand.blocks()[0].is_low_density() && nand.is_programmed(0, msb) && !nand.holds_data(0, msb));
-        assert_eq!(nand.program_guard(0, msb), Err(Violation::ProgramTwice { block: 0, page: msb }));
-        assert_eq!(nand.read(0, msb), Err(Violation::ReadReprogrammed { block: 0, page: msb }));
-        assert_eq!(nand.reprogram(0, msb), Err(Violation::Reprogram { block: 0, page: msb }));
-        read(&mut nand, 0, 0, 100);
+        let msb = (0..6).find(|&page| nand.is_msb(p(page))).unwrap();
+        assert_eq!(
+            nand.program_guard(b(0), p(msb)),
+            Err(Violation::ProgramOrder { block: b(0), page: p(msb), next: p(0) })
+        );
+        (0..msb).for_each(|page| nand.program(b(0), p(page)).unwrap());
+        assert_eq!(nand.program_guard(b(0), p(0)), Err(Violation::Guard { block: b(0), page: p(0) }));
+        assert_eq!(nand.program_guard(b(0), p(6)), Err(Violation::NoSuchPage { block: b(0), page: p(6) }));
+        assert_eq!(nand.program_guard(b(9), p(0)), Err(Violation::NoSuchPage { block: b(9), page: p(0) }));
+        nand.program_guard(b(0), p(msb)).unwrap();
+        assert!(
+            nand.blocks()[0].is_low_density() && nand.is_programmed(b(0), p(msb)) && !nand.holds_data(b(0), p(msb))
+        );
+        assert_eq!(nand.program_guard(b(0), p(msb)), Err(Violation::ProgramTwice { block: b(0), page: p(msb) }));
+        assert_eq!(nand.read(b(0), p(msb)), Err(Violation::ReadReprogrammed { block: b(0), page: p(msb) }));
+        assert_eq!(nand.reprogram(b(0), p(msb)), Err(Violation::Reprogram { block: b(0), page: p(msb) }));
+        read(&mut nand, b(0), p(0), 100);
         assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
-        nand.erase(0).unwrap();
-        assert_eq!(nand.effective(0), 1.0, "guard pages wear as all pages do");
-        assert!(!nand.has_guard_levels(0, 0));
-        nand.use_lsb_only(1).unwrap();
-        nand.program(1, 0).unwrap();
-        assert_eq!(nand.program_guard(1, msb), Err(Violation::UpperPage { block: 1, page: msb }));
+        nand.erase(b(0)).unwrap();
+        assert_eq!(nand.effective(b(0)), 1.0, "guard pages wear as all pages do");
+        assert!(!nand.has_guard_levels(b(0), p(0)));
+        nand.use_lsb_only(b(1)).unwrap();
+        nand.program(b(1), p(0)).unwrap();
+        assert_eq!(nand.program_guard(b(1), p(msb)), Err(Violation::UpperPage { block: b(1), page: p(msb) }));
     }
 
     #[test]
     fn what_fails_gives_no_guard_levels() {
         let mut nand = with(Some(limits()));
-        fill(&mut nand, 0);
-        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
-        nand.fail_reprogram(0, msb).unwrap();
-        assert!(nand.is_lost(0, msb) && !nand.blocks()[0].is_low_density());
+        fill(&mut nand, b(0));
+        let msb = (0..6).find(|&page| nand.is_msb(p(page))).unwrap();
+        nand.fail_reprogram(b(0), p(msb)).unwrap();
+        assert!(nand.is_lost(b(0), p(msb)) && !nand.blocks()[0].is_low_density());
         assert!(
-            (0..6).filter(|&page| page != msb).all(|page| nand.holds_data(0, page)),
+            Page::all(0..6).filter(|&page| page != p(msb)).all(|page| nand.holds_data(b(0), page)),
             "the lower pages keep their data"
         );
-        assert_eq!(nand.reads_left(0, 0), Some(10));
-        nand.reprogram(0, msb).unwrap();
-        assert_eq!(nand.fail_reprogram(0, msb), Err(Violation::Reprogram { block: 0, page: msb }));
-        assert_eq!(nand.read(0, msb), Err(Violation::ReadReprogrammed { block: 0, page: msb }));
-        assert_eq!(nand.reads_left(0, 0), Some(100));
+        assert_eq!(nand.reads_left(b(0), p(0)), Some(10));
+        nand.reprogram(b(0), p(msb)).unwrap();
+        assert_eq!(nand.fail_reprogram(b(0), p(msb)), Err(Violation::Reprogram { block: b(0), page: p(msb) }));
+        assert_eq!(nand.read(b(0), p(msb)), Err(Violation::ReadReprogrammed { block: b(0), page: p(msb) }));
+        assert_eq!(nand.reads_left(b(0), p(0)), Some(100));
 
-        (0..msb).for_each(|page| nand.program(1, page).unwrap());
-        assert_eq!(nand.fail_program_guard(1, 0), Err(Violation::Guard { block: 1, page: 0 }));
-        nand.fail_program_guard(1, msb).unwrap();
+        (0..msb).for_each(|page| nand.program(b(1), p(page)).unwrap());
+        assert_eq!(nand.fail_program_guard(b(1), p(0)), Err(Violation::Guard { block: b(1), page: p(0) }));
+        nand.fail_program_guard(b(1), p(msb)).unwrap();
         for page in 0..=msb {
-            let shared = nand.share_wordline(page, msb);
-            assert_eq!((nand.is_lost(1, page), nand.has_guard_levels(1, page)), (shared, false));
+            let shared = nand.share_wordline(p(page), p(msb));
+            assert_eq!((nand.is_lost(b(1), p(page)), nand.has_guard_levels(b(1), p(page))), (shared, false));
         }
     }
 
@@ -492,25 +512,25 @@ mod tests {
     fn with_restarts_a_block_counts_anew_once_all_of_it_is_reprogrammed() {
         for restarts in [false, true] {
             let mut nand = with(Some(ReadLimits { restarts, ..limits() }));
-            fill(&mut nand, 0);
-            let msb: Vec<u32> = (0..6).filter(|&page| nand.is_msb(page)).collect();
-            read(&mut nand, 0, 0, 10);
-            nand.reprogram(0, msb[0]).unwrap();
-            assert_eq!(nand.reads_left(0, 0), Some(90));
-            nand.reprogram(0, msb[1]).unwrap();
+            fill(&mut nand, b(0));
+            let msb: Vec<u32> = Page::all(0..6).filter(|&page| nand.is_msb(page)).map(Page::number).collect();
+            read(&mut nand, b(0), p(0), 10);
+            nand.reprogram(b(0), p(msb[0])).unwrap();
+            assert_eq!(nand.reads_left(b(0), p(0)), Some(90));
+            nand.reprogram(b(0), p(msb[1])).unwrap();
             let left = if restarts { 100 } else { 90 };
-            assert_eq!(nand.reads_left(0, 0), Some(left));
-            read(&mut nand, 0, 1, left);
+            assert_eq!(nand.reads_left(b(0), p(0)), Some(left));
+            read(&mut nand, b(0), p(1), left);
             assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
-            read(&mut nand, 0, 0, 1);
-            assert_eq!(nand.disturbed(), Some(Disturbed { block: 0, page: 0, reads: 101, limit: 100 }));
+            read(&mut nand, b(0), p(0), 1);
+            assert_eq!(nand.disturbed(), Some(Disturbed { block: b(0), page: p(0), reads: 101, limit: 100 }));
             // A block that is not full has wordlines to come.
-            nand.program(1, 0).unwrap();
+            nand.program(b(1), p(0)).unwrap();
             let first = msb[0];
-            (1..=first).for_each(|page| nand.program(1, page).unwrap());
-            read(&mut nand, 1, 0, 5);
-            nand.reprogram(1, first).unwrap();
-            assert_eq!(nand.reads_left(1, 0), Some(95));
+            (1..=first).for_each(|page| nand.program(b(1), p(page)).unwrap());
+            read(&mut nand, b(1), p(0), 5);
+            nand.reprogram(b(1), p(first)).unwrap();
+            assert_eq!(nand.reads_left(b(1), p(0)), Some(95));
         }
     }
 
@@ -518,25 +538,25 @@ mod tests {
     fn reprogramming_wears() {
         let mut nand = with(Some(limits()));
         let cycle = |nand: &mut Nand, reprograms: bool| {
-            fill(nand, 0);
+            fill(nand, b(0));
             if reprograms {
-                (0..6).filter(|&page| nand.is_msb(page)).collect::<Vec<_>>().into_iter().for_each(|page| {
-                    nand.reprogram(0, page).unwrap();
+                Page::all(0..6).filter(|&page| nand.is_msb(page)).collect::<Vec<_>>().into_iter().for_each(|page| {
+                    nand.reprogram(b(0), page).unwrap();
                 });
             }
-            nand.erase(0).unwrap();
-            nand.effective(0)
+            nand.erase(b(0)).unwrap();
+            nand.effective(b(0))
         };
         assert_eq!([false, false, false, true].map(|reprograms| cycle(&mut nand, reprograms)), [1.0, 2.0, 3.0, 5.0]);
         assert_eq!(cycle(&mut nand, true), 6.52, "2 of 5 cycles: 1.2 + 0.8 × 0.4");
         assert_eq!(cycle(&mut nand, true), 7.72, "half of the cycles");
-        fill(&mut nand, 0);
-        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
-        nand.fail_reprogram(0, msb).unwrap();
-        nand.tear_erase(0).unwrap();
-        assert_eq!(nand.effective(0), 8.92, "a failed one wears too, and so does an interrupted erase");
-        nand.erase(0).unwrap();
-        assert_eq!(nand.effective(0), 9.92);
+        fill(&mut nand, b(0));
+        let msb = (0..6).find(|&page| nand.is_msb(p(page))).unwrap();
+        nand.fail_reprogram(b(0), p(msb)).unwrap();
+        nand.tear_erase(b(0)).unwrap();
+        assert_eq!(nand.effective(b(0)), 8.92, "a failed one wears too, and so does an interrupted erase");
+        nand.erase(b(0)).unwrap();
+        assert_eq!(nand.effective(b(0)), 9.92);
         let mut without = with(None);
         assert_eq!(cycle(&mut without, true), 1.0);
     }
@@ -544,24 +564,24 @@ mod tests {
     #[test]
     fn without_limits_reads_disturb_nothing() {
         let mut nand = with(None);
-        fill(&mut nand, 0);
-        read(&mut nand, 0, 0, 1000);
-        assert_eq!((nand.highest_share(), nand.disturbed(), nand.reads_left(0, 0)), (None, None, None));
+        fill(&mut nand, b(0));
+        read(&mut nand, b(0), p(0), 1000);
+        assert_eq!((nand.highest_share(), nand.disturbed(), nand.reads_left(b(0), p(0))), (None, None, None));
         assert!(nand.reads_before().is_empty() && nand.cycles().is_empty());
-        assert_eq!(nand.reads_of_page(0, 0), 1000);
+        assert_eq!(nand.reads_of_page(b(0), p(0)), 1000);
     }
 
     /// Block 0: a page programmed late, a reprogrammed wordline, a cycle with reprogramming before.
     fn used() -> Nand {
         let mut nand = with(Some(limits()));
-        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
+        let msb = (0..6).find(|&page| nand.is_msb(p(page))).unwrap();
         for _ in 0..2 {
-            nand.erase(0).unwrap();
-            (0..=msb).for_each(|page| nand.program(0, page).unwrap());
-            nand.reprogram(0, msb).unwrap();
+            nand.erase(b(0)).unwrap();
+            (0..=msb).for_each(|page| nand.program(b(0), p(page)).unwrap());
+            nand.reprogram(b(0), p(msb)).unwrap();
         }
-        read(&mut nand, 0, 0, 7);
-        nand.program(0, msb + 1).unwrap();
+        read(&mut nand, b(0), p(0), 7);
+        nand.program(b(0), p(msb + 1)).unwrap();
         nand
     }
 
@@ -571,12 +591,12 @@ mod tests {
         let mut restored = with(Some(limits()));
         restored.restore(saved.clone()).unwrap();
         assert_eq!(restored.save(), saved);
-        assert_eq!((restored.effective(0), restored.highest_share()), (used.effective(0), Some(0.0)));
-        for page in 0..6 {
-            assert_eq!(restored.reads_left(0, page), used.reads_left(0, page));
-            assert_eq!(restored.has_guard_levels(0, page), used.has_guard_levels(0, page));
+        assert_eq!((restored.effective(b(0)), restored.highest_share()), (used.effective(b(0)), Some(0.0)));
+        for page in Page::all(0..6) {
+            assert_eq!(restored.reads_left(b(0), page), used.reads_left(b(0), page));
+            assert_eq!(restored.has_guard_levels(b(0), page), used.has_guard_levels(b(0), page));
         }
-        restored.erase(0).unwrap();
+        restored.erase(b(0)).unwrap();
         assert_eq!(restored.cycles()[0].reprogrammed, 2);
         // Where none are kept they are forgotten, and where they were not, all reads count.
         let mut without = with(None);
@@ -584,7 +604,7 @@ mod tests {
         assert_eq!(without.save(), SavedArray { reads_before: vec![], cycles: vec![], ..saved.clone() });
         let mut again = with(Some(limits()));
         again.restore(without.save()).unwrap();
-        assert_eq!((again.reads_left(0, 0), again.effective(0)), (Some(93), 2.0));
+        assert_eq!((again.reads_left(b(0), p(0)), again.effective(b(0))), (Some(93), 2.0));
 
         let refused = |change: &dyn Fn(&mut SavedArray), expected: &str| {
             let mut saved = saved.clone();

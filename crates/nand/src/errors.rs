@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use base::{ECC_LIMIT, Wear};
+use base::{Block, ECC_LIMIT, Page, Wear};
 
-use crate::Nand;
+use crate::{Nand, Place};
 
 /// A read of a page with more errors than ECC corrects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncorrectable {
     /// Block.
-    pub block: u32,
+    pub block: Block,
     /// Page offset.
-    pub page: u32,
+    pub page: Page,
     /// Its error, of [`ECC_LIMIT`].
     pub error: u32,
 }
@@ -40,8 +40,8 @@ impl Errors {
         Errors { pages, highest: 0, first: None, ..self }
     }
 
-    fn index(&self, block: u32, page: u32) -> usize {
-        block as usize * self.pages_per_block as usize + page as usize
+    fn index(&self, block: Block, page: Page) -> usize {
+        block.index() * self.pages_per_block as usize + page.index()
     }
 }
 
@@ -68,7 +68,7 @@ impl Nand {
     }
 
     /// The error of a page, of [`ECC_LIMIT`].
-    pub fn errors_of(&self, block: u32, page: u32) -> u32 {
+    pub fn errors_of(&self, block: Block, page: Page) -> u32 {
         self.errors.as_ref().map_or(0, |errors| errors.pages[errors.index(block, page)])
     }
 
@@ -91,7 +91,7 @@ impl Nand {
     }
 
     /// A page is read off the chip.
-    pub(crate) fn note_read(&mut self, block: u32, page: u32) {
+    pub(crate) fn note_read(&mut self, block: Block, page: Page) {
         if let Some(errors) = &mut self.errors {
             let error = errors.pages[errors.index(block, page)];
             errors.highest = errors.highest.max(error);
@@ -102,21 +102,21 @@ impl Nand {
     }
 
     /// A page was copied.
-    pub(crate) fn add_errors(&mut self, from: (u32, u32), to: (u32, u32)) {
+    pub(crate) fn add_errors(&mut self, from: Place, to: Place) {
         if let Some(errors) = &mut self.errors {
-            let cost = errors.wear.cost(from.0, self.blocks[from.0 as usize].erases);
+            let cost = errors.wear.cost(from.0, self.blocks[from.0.index()].erases);
             let (from, at) = (errors.index(from.0, from.1), errors.index(to.0, to.1));
             errors.pages[at] = errors.pages[from].saturating_add(cost);
-            self.blocks[to.0 as usize].mark_copied_page();
+            self.blocks[to.0.index()].mark_copied_page();
         }
     }
 
     /// A block is erased.
-    pub(crate) fn forget_errors(&mut self, block: u32) {
-        if self.blocks[block as usize].has_copied_pages()
+    pub(crate) fn forget_errors(&mut self, block: Block) {
+        if self.blocks[block.index()].has_copied_pages()
             && let Some(errors) = &mut self.errors
         {
-            let first = errors.index(block, 0);
+            let first = errors.index(block, Page::FIRST);
             errors.pages[first..][..errors.pages_per_block as usize].fill(0);
         }
     }
@@ -127,6 +127,7 @@ mod tests {
     use base::{Cell, CopybackTable, Multiplane, ProgramOrder, Quality};
 
     use super::*;
+    use crate::tests::{at, b, p};
     use crate::{Shape, StoreKind};
 
     /// Two planes of 4 blocks of 4 pages. The first block of a plane is the best one, then a median and two of the worst.
@@ -148,7 +149,7 @@ mod tests {
         nand
     }
 
-    fn program(nand: &mut Nand, block: u32, page: u32) {
+    fn program(nand: &mut Nand, block: Block, page: Page) {
         nand.program(block, page).unwrap();
         nand.store(block, page, 7, 8);
     }
@@ -156,18 +157,18 @@ mod tests {
     #[test]
     fn a_copyback_costs_what_its_source_block_costs() {
         let mut nand = nand(0);
-        program(&mut nand, 0, 0);
+        program(&mut nand, b(0), p(0));
         let mut expected = 0;
         for (from, to, threshold) in [((0, 0), (1, 0), 4), ((1, 0), (2, 0), 3), ((2, 0), (3, 0), 2)] {
-            nand.copyback(from, to).unwrap();
+            nand.copyback(at(from), at(to)).unwrap();
             expected += ECC_LIMIT / threshold;
             assert_eq!(
-                (nand.errors_of(to.0, to.1), nand.errors_of(from.0, from.1)),
+                (nand.errors_of(b(to.0), p(to.1)), nand.errors_of(b(from.0), p(from.1))),
                 (expected, expected - ECC_LIMIT / threshold)
             );
         }
         assert_eq!(nand.highest_error(), Some(0), "nothing was read off the chip");
-        nand.read(2, 0).unwrap();
+        nand.read(b(2), p(0)).unwrap();
         assert_eq!((nand.highest_error(), nand.uncorrectable()), (Some(ECC_LIMIT / 4 + ECC_LIMIT / 3), None));
         nand.forget_highest_error();
         assert_eq!(nand.highest_error(), Some(0));
@@ -176,78 +177,78 @@ mod tests {
     #[test]
     fn past_the_limit_data_are_gone_and_their_read_is_told() {
         let mut nand = nand(0);
-        program(&mut nand, 3, 0);
+        program(&mut nand, b(3), p(0));
         for (from, to) in [((3, 0), (2, 0)), ((2, 0), (3, 1))] {
-            nand.copyback(from, to).unwrap();
+            nand.copyback(at(from), at(to)).unwrap();
         }
         // The limit is used up exactly.
-        assert_eq!(nand.errors_of(3, 1), ECC_LIMIT);
-        assert!(nand.holds_data(3, 1) && !nand.is_lost(3, 1));
-        nand.read(3, 1).unwrap();
-        assert_eq!((nand.uncorrectable(), nand.data(3, 1), nand.spare(3, 1)), (None, 7, 8));
-        nand.copyback((3, 1), (2, 1)).unwrap();
-        assert!(nand.is_lost(2, 1) && !nand.holds_data(2, 1));
-        assert_eq!((nand.data(2, 1), nand.spare(2, 1), nand.uncorrectable()), (0, 0, None));
-        nand.read(2, 1).unwrap();
-        let found = Uncorrectable { block: 2, page: 1, error: ECC_LIMIT / 2 * 3 };
+        assert_eq!(nand.errors_of(b(3), p(1)), ECC_LIMIT);
+        assert!(nand.holds_data(b(3), p(1)) && !nand.is_lost(b(3), p(1)));
+        nand.read(b(3), p(1)).unwrap();
+        assert_eq!((nand.uncorrectable(), nand.data(b(3), p(1)), nand.spare(b(3), p(1))), (None, 7, 8));
+        nand.copyback((b(3), p(1)), (b(2), p(1))).unwrap();
+        assert!(nand.is_lost(b(2), p(1)) && !nand.holds_data(b(2), p(1)));
+        assert_eq!((nand.data(b(2), p(1)), nand.spare(b(2), p(1)), nand.uncorrectable()), (0, 0, None));
+        nand.read(b(2), p(1)).unwrap();
+        let found = Uncorrectable { block: b(2), page: p(1), error: ECC_LIMIT / 2 * 3 };
         assert_eq!(nand.uncorrectable(), Some(found));
-        nand.copyback((2, 1), (3, 2)).unwrap();
-        nand.read(3, 2).unwrap();
+        nand.copyback((b(2), p(1)), (b(3), p(2))).unwrap();
+        nand.read(b(3), p(2)).unwrap();
         assert_eq!(nand.uncorrectable(), Some(found), "the first is told");
-        assert!(nand.is_lost(3, 2), "a copy is no better");
+        assert!(nand.is_lost(b(3), p(2)), "a copy is no better");
     }
 
     #[test]
     fn what_passes_through_the_controller_begins_anew() {
         let mut nand = nand(0);
-        program(&mut nand, 0, 0);
-        nand.copyback((0, 0), (1, 0)).unwrap();
-        program(&mut nand, 1, 1);
-        assert_eq!(nand.errors_of(1, 1), 0);
-        nand.copyback((1, 1), (2, 0)).unwrap();
-        assert_eq!(nand.errors_of(2, 0), ECC_LIMIT / 3);
-        nand.erase(1).unwrap();
+        program(&mut nand, b(0), p(0));
+        nand.copyback((b(0), p(0)), (b(1), p(0))).unwrap();
+        program(&mut nand, b(1), p(1));
+        assert_eq!(nand.errors_of(b(1), p(1)), 0);
+        nand.copyback((b(1), p(1)), (b(2), p(0))).unwrap();
+        assert_eq!(nand.errors_of(b(2), p(0)), ECC_LIMIT / 3);
+        nand.erase(b(1)).unwrap();
         assert!(nand.blocks()[1].is_ordinary());
-        program(&mut nand, 1, 0);
-        assert_eq!(nand.errors_of(1, 0), 0, "an erase makes it new");
+        program(&mut nand, b(1), p(0));
+        assert_eq!(nand.errors_of(b(1), p(0)), 0, "an erase makes it new");
     }
 
     #[test]
     fn worn_blocks_allow_fewer_copybacks() {
         let mut nand = nand(9);
-        let cost = |nand: &mut Nand, block: u32| {
-            program(nand, block, 0);
-            nand.copyback((block, 0), (block, 1)).unwrap();
-            nand.errors_of(block, 1)
+        let cost = |nand: &mut Nand, block: Block| {
+            program(nand, block, p(0));
+            nand.copyback((block, p(0)), (block, p(1))).unwrap();
+            nand.errors_of(block, p(1))
         };
         for expected in [ECC_LIMIT / 2, ECC_LIMIT / 2, ECC_LIMIT + 1] {
-            assert_eq!(cost(&mut nand, 2), expected);
-            nand.erase(2).unwrap();
+            assert_eq!(cost(&mut nand, b(2)), expected);
+            nand.erase(b(2)).unwrap();
         }
         for _ in 0..11 {
-            nand.erase(0).unwrap();
+            nand.erase(b(0)).unwrap();
         }
-        assert_eq!(cost(&mut nand, 0), ECC_LIMIT / 2, "20 P/E cycles");
-        nand.erase(0).unwrap();
-        assert_eq!(cost(&mut nand, 0), ECC_LIMIT + 1, "past the last band");
+        assert_eq!(cost(&mut nand, b(0)), ECC_LIMIT / 2, "20 P/E cycles");
+        nand.erase(b(0)).unwrap();
+        assert_eq!(cost(&mut nand, b(0)), ECC_LIMIT + 1, "past the last band");
     }
 
     #[test]
     fn a_saved_state_holds_errors() {
         let mut used = nand(0);
-        program(&mut used, 0, 0);
-        used.copyback((0, 0), (1, 0)).unwrap();
-        used.copyback((1, 0), (2, 0)).unwrap();
+        program(&mut used, b(0), p(0));
+        used.copyback((b(0), p(0)), (b(1), p(0))).unwrap();
+        used.copyback((b(1), p(0)), (b(2), p(0))).unwrap();
         let saved = used.save();
         let mut restored = nand(0);
         restored.restore(saved.clone()).unwrap();
         assert_eq!(restored.save(), saved);
-        assert_eq!(restored.errors_of(2, 0), ECC_LIMIT / 4 + ECC_LIMIT / 3);
+        assert_eq!(restored.errors_of(b(2), p(0)), ECC_LIMIT / 4 + ECC_LIMIT / 3);
         // Where none are kept, as without copybacks, what can be corrected is as good as new.
         let mut without = Nand::new(restored.shape, StoreKind::Stamps);
         without.restore(saved.clone()).unwrap();
-        assert!(without.holds_data(2, 0) && without.read(2, 0).is_ok());
-        without.erase(2).unwrap();
+        assert!(without.holds_data(b(2), p(0)) && without.read(b(2), p(0)).is_ok());
+        without.erase(b(2)).unwrap();
         assert!(without.blocks()[2].is_ordinary());
 
         let refused = |mut nand: Nand, change: &dyn Fn(&mut crate::SavedArray), expected: &str| {

@@ -2,7 +2,7 @@
 //!
 //! Lost content is no violation: the FTL could not know. Only what it does with a torn block is.
 
-use base::ECC_LIMIT;
+use base::{Block, ECC_LIMIT, Page};
 
 use crate::{Nand, Violation};
 
@@ -16,11 +16,11 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] as for [`Nand::program`].
-    pub fn fail_program(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    pub fn fail_program(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         self.program(block, page)?;
         // The pages of a wordline are programmed lowest first, so those below this page are the lower ones.
-        for other in (0..=page).rev() {
-            if self.layout.wordline(other) == self.layout.wordline(page) {
+        for other in Page::all(0..page.number() + 1).rev() {
+            if self.layout.wordline(other.number()) == self.layout.wordline(page.number()) {
                 self.lose(block, other);
             }
         }
@@ -29,8 +29,8 @@ impl Nand {
     }
 
     /// True if two pages of a block share cells.
-    pub fn share_wordline(&self, first: u32, second: u32) -> bool {
-        self.layout.wordline(first) == self.layout.wordline(second)
+    pub fn share_wordline(&self, first: Page, second: Page) -> bool {
+        self.layout.wordline(first.number()) == self.layout.wordline(second.number())
     }
 
     /// Erases a block without coming to the end: it is neither full nor free, its pages can be neither read nor
@@ -38,9 +38,9 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] as for [`Nand::erase`].
-    pub fn tear_erase(&mut self, block: u32) -> Result<(), Violation> {
+    pub fn tear_erase(&mut self, block: Block) -> Result<(), Violation> {
         self.erase(block)?;
-        self.blocks[block as usize].mark_torn();
+        self.blocks[block.index()].mark_torn();
         self.commit(block);
         Ok(())
     }
@@ -48,14 +48,14 @@ impl Nand {
     /// True for a programmed page whose content is lost: a read of it ends in an error that cannot be
     /// corrected.
     #[inline]
-    pub fn is_lost(&self, block: u32, page: u32) -> bool {
-        let state = &self.blocks[block as usize];
+    pub fn is_lost(&self, block: Block, page: Page) -> bool {
+        let state = &self.blocks[block.index()];
         state.has_lost_pages() && self.has_lost(block, page)
             || state.has_copied_pages() && self.errors_of(block, page) > ECC_LIMIT
     }
 
     /// True if a page lost its content to a failed program or a power cut, or is the copy of one that did.
-    pub(crate) fn has_lost(&self, block: u32, page: u32) -> bool {
+    pub(crate) fn has_lost(&self, block: Block, page: Page) -> bool {
         self.lost.contains(&(block, page))
     }
 
@@ -67,13 +67,13 @@ impl Nand {
                 state.forget_lsb_only();
             }
         }
-        (0..self.blocks.len() as u32).for_each(|block| self.commit(block));
+        self.all_blocks().for_each(|block| self.commit(block));
     }
 
     /// A programmed page loses its content.
-    pub(crate) fn lose(&mut self, block: u32, page: u32) {
+    pub(crate) fn lose(&mut self, block: Block, page: Page) {
         self.lost.insert((block, page));
-        self.blocks[block as usize].mark_lost_page();
+        self.blocks[block.index()].mark_lost_page();
         let index = self.index(block, page);
         self.store.lose(index);
         self.commit_aside(block, page);
@@ -84,7 +84,7 @@ impl Nand {
 mod tests {
     use base::{Cell, Multiplane, ProgramOrder};
 
-    use crate::tests::array;
+    use crate::tests::{array, b, p};
     use crate::{Nand, StoreKind, Violation};
 
     /// Two planes of 3 blocks of 12 pages.
@@ -94,8 +94,8 @@ mod tests {
 
     fn fill(nand: &mut Nand, block: u32, pages: std::ops::Range<u32>) {
         for page in pages {
-            nand.program(block, page).unwrap();
-            nand.store(block, page, 100 + u64::from(page), 200 + u128::from(page));
+            nand.program(b(block), p(page)).unwrap();
+            nand.store(b(block), p(page), 100 + u64::from(page), 200 + u128::from(page));
         }
     }
 
@@ -103,21 +103,24 @@ mod tests {
     fn lost(cell: Cell, order: ProgramOrder, failing: u32) -> Vec<u32> {
         let mut nand = nand(cell, order);
         fill(&mut nand, 1, 0..failing);
-        nand.fail_program(1, failing).unwrap();
+        nand.fail_program(b(1), p(failing)).unwrap();
         fill(&mut nand, 1, failing + 1..12);
-        let lost: Vec<u32> = (0..12).filter(|&page| nand.is_lost(1, page)).collect();
+        let lost: Vec<u32> = (0..12).filter(|&page| nand.is_lost(b(1), p(page))).collect();
         for page in 0..12 {
             let is_lost = lost.contains(&page);
-            nand.read(1, page).unwrap();
-            assert!(nand.is_programmed(1, page));
-            assert_eq!(nand.holds_data(1, page), !is_lost);
-            assert_eq!(nand.data(1, page), if is_lost { 0 } else { 100 + u64::from(page) });
-            assert_eq!(nand.spare(1, page), if is_lost { 0 } else { 200 + u128::from(page) });
+            nand.read(b(1), p(page)).unwrap();
+            assert!(nand.is_programmed(b(1), p(page)));
+            assert_eq!(nand.holds_data(b(1), p(page)), !is_lost);
+            assert_eq!(nand.data(b(1), p(page)), if is_lost { 0 } else { 100 + u64::from(page) });
+            assert_eq!(nand.spare(b(1), p(page)), if is_lost { 0 } else { 200 + u128::from(page) });
         }
         assert_eq!(nand.blocks()[1].reads, 12);
-        nand.erase(1).unwrap();
+        nand.erase(b(1)).unwrap();
         fill(&mut nand, 1, 0..12);
-        assert!((0..12).all(|page| !nand.is_lost(1, page) && nand.holds_data(1, page)), "an erase makes it new");
+        assert!(
+            (0..12).map(p).all(|page| !nand.is_lost(b(1), page) && nand.holds_data(b(1), page)),
+            "an erase makes it new"
+        );
         assert!(nand.blocks()[1].is_ordinary());
         lost
     }
@@ -153,17 +156,17 @@ mod tests {
     #[test]
     fn a_failed_program_is_legal_where_a_program_is() {
         let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
-        assert_eq!(nand.fail_program(0, 1), Err(Violation::ProgramOrder { block: 0, page: 1, next: 0 }));
-        nand.fail_program(0, 0).unwrap();
-        assert_eq!(nand.fail_program(0, 0), Err(Violation::ProgramTwice { block: 0, page: 0 }));
-        assert_eq!(nand.fail_program(0, 12), Err(Violation::NoSuchPage { block: 0, page: 12 }));
-        assert_eq!(nand.fail_program(6, 0), Err(Violation::NoSuchPage { block: 6, page: 0 }));
-        nand.use_lsb_only(1).unwrap();
-        nand.fail_program(1, 0).unwrap();
-        assert_eq!(nand.fail_program(1, 1), Err(Violation::UpperPage { block: 1, page: 1 }));
-        nand.fail_program(1, 2).unwrap();
-        nand.program(1, 4).unwrap();
-        assert!(nand.is_lost(1, 0) && nand.is_lost(1, 2) && nand.holds_data(1, 4));
+        assert_eq!(nand.fail_program(b(0), p(1)), Err(Violation::ProgramOrder { block: b(0), page: p(1), next: p(0) }));
+        nand.fail_program(b(0), p(0)).unwrap();
+        assert_eq!(nand.fail_program(b(0), p(0)), Err(Violation::ProgramTwice { block: b(0), page: p(0) }));
+        assert_eq!(nand.fail_program(b(0), p(12)), Err(Violation::NoSuchPage { block: b(0), page: p(12) }));
+        assert_eq!(nand.fail_program(b(6), p(0)), Err(Violation::NoSuchPage { block: b(6), page: p(0) }));
+        nand.use_lsb_only(b(1)).unwrap();
+        nand.fail_program(b(1), p(0)).unwrap();
+        assert_eq!(nand.fail_program(b(1), p(1)), Err(Violation::UpperPage { block: b(1), page: p(1) }));
+        nand.fail_program(b(1), p(2)).unwrap();
+        nand.program(b(1), p(4)).unwrap();
+        assert!(nand.is_lost(b(1), p(0)) && nand.is_lost(b(1), p(2)) && nand.holds_data(b(1), p(4)));
     }
 
     #[test]
@@ -172,68 +175,72 @@ mod tests {
         for next in [0, 3, 12] {
             fill(&mut nand, 4, 0..next);
             let before = nand.blocks()[4].erases;
-            nand.tear_erase(4).unwrap();
-            let torn = Violation::TornBlock { block: 4 };
+            nand.tear_erase(b(4)).unwrap();
+            let torn = Violation::TornBlock { block: b(4) };
             assert!(nand.blocks()[4].is_torn());
             assert_eq!(nand.blocks()[4].erases, before + 1);
             for page in [0, 3, 11] {
-                assert_eq!(nand.read(4, page), Err(torn));
-                assert_eq!(nand.program(4, page), Err(torn));
-                assert_eq!(nand.fail_program(4, page), Err(torn));
-                assert_eq!(nand.reprogram(4, page), Err(torn));
-                assert!(!nand.is_programmed(4, page) && !nand.holds_data(4, page) && !nand.is_lost(4, page));
+                assert_eq!(nand.read(b(4), p(page)), Err(torn));
+                assert_eq!(nand.program(b(4), p(page)), Err(torn));
+                assert_eq!(nand.fail_program(b(4), p(page)), Err(torn));
+                assert_eq!(nand.reprogram(b(4), p(page)), Err(torn));
+                assert!(
+                    !nand.is_programmed(b(4), p(page))
+                        && !nand.holds_data(b(4), p(page))
+                        && !nand.is_lost(b(4), p(page))
+                );
             }
-            nand.tear_erase(4).unwrap();
-            nand.erase(4).unwrap();
+            nand.tear_erase(b(4)).unwrap();
+            nand.erase(b(4)).unwrap();
             assert_eq!(nand.blocks()[4].erases, before + 3);
             assert!(!nand.blocks()[4].is_torn());
         }
-        nand.mark_bad(5);
-        assert_eq!(nand.tear_erase(5), Err(Violation::BadBlock { block: 5 }));
-        assert_eq!(nand.tear_erase(6), Err(Violation::NoSuchPage { block: 6, page: 0 }));
+        nand.mark_bad(b(5));
+        assert_eq!(nand.tear_erase(b(5)), Err(Violation::BadBlock { block: b(5) }));
+        assert_eq!(nand.tear_erase(b(6)), Err(Violation::NoSuchPage { block: b(6), page: p(0) }));
     }
 
     #[test]
     fn tearing_ends_modes_and_forgets_single_pages() {
         let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
-        nand.use_lsb_only(0).unwrap();
-        nand.fail_program(0, 0).unwrap();
-        nand.tear_erase(0).unwrap();
-        nand.erase(0).unwrap();
+        nand.use_lsb_only(b(0)).unwrap();
+        nand.fail_program(b(0), p(0)).unwrap();
+        nand.tear_erase(b(0)).unwrap();
+        nand.erase(b(0)).unwrap();
         fill(&mut nand, 0, 0..4);
-        nand.reprogram(0, 1).unwrap();
-        nand.tear_erase(0).unwrap();
-        nand.erase(0).unwrap();
+        nand.reprogram(b(0), p(1)).unwrap();
+        nand.tear_erase(b(0)).unwrap();
+        nand.erase(b(0)).unwrap();
         fill(&mut nand, 0, 0..12);
-        assert!((0..12).all(|page| nand.holds_data(0, page)));
+        assert!((0..12).map(p).all(|page| nand.holds_data(b(0), page)));
     }
 
     #[test]
     fn a_copyback_copies_what_was_lost_as_lost() {
         let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
-        nand.fail_program(0, 0).unwrap();
-        nand.copyback((0, 0), (1, 0)).unwrap();
-        assert!(nand.is_lost(1, 0) && !nand.holds_data(1, 0));
+        nand.fail_program(b(0), p(0)).unwrap();
+        nand.copyback((b(0), p(0)), (b(1), p(0))).unwrap();
+        assert!(nand.is_lost(b(1), p(0)) && !nand.holds_data(b(1), p(0)));
     }
 
     #[test]
     fn a_mode_lives_in_what_is_programmed() {
         let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
-        nand.use_lsb_only(0).unwrap();
-        nand.use_lsb_only(1).unwrap();
-        nand.program(1, 0).unwrap();
+        nand.use_lsb_only(b(0)).unwrap();
+        nand.use_lsb_only(b(1)).unwrap();
+        nand.program(b(1), p(0)).unwrap();
         nand.cycle_power();
-        nand.program(0, 0).unwrap();
-        nand.program(0, 1).unwrap();
-        assert_eq!(nand.program(1, 1), Err(Violation::UpperPage { block: 1, page: 1 }));
-        nand.program(1, 2).unwrap();
+        nand.program(b(0), p(0)).unwrap();
+        nand.program(b(0), p(1)).unwrap();
+        assert_eq!(nand.program(b(1), p(1)), Err(Violation::UpperPage { block: b(1), page: p(1) }));
+        nand.program(b(1), p(2)).unwrap();
     }
 
     #[test]
     fn pages_are_lost_without_payloads_too() {
         let mut nand = Nand::new(nand(Cell::Mlc, ProgramOrder::Consecutive).shape, StoreKind::Nothing);
-        nand.program(0, 0).unwrap();
-        nand.fail_program(0, 1).unwrap();
-        assert!(nand.is_lost(0, 0) && nand.is_lost(0, 1));
+        nand.program(b(0), p(0)).unwrap();
+        nand.fail_program(b(0), p(1)).unwrap();
+        assert!(nand.is_lost(b(0), p(0)) && nand.is_lost(b(0), p(1)));
     }
 }

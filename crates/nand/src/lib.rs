@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cell, ECC_LIMIT, FastDiv, Multiplane, OpKind, PageLayout, ProgramOrder};
+use base::{Block, Cell, ECC_LIMIT, FastDiv, Multiplane, OpKind, Page, PageLayout, ProgramOrder};
 
 mod bits;
 mod block;
@@ -28,7 +28,7 @@ use crate::errors::Errors;
 use crate::passes::Passes;
 use crate::store::Store;
 
-pub use crate::block::Block;
+pub use crate::block::BlockState;
 pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
@@ -59,7 +59,7 @@ pub struct Shape {
 }
 
 /// A page as (block, page).
-type Place = (u32, u32);
+type Place = (Block, Page);
 
 /// The array.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ pub struct Nand {
     by_plane: FastDiv,
     by_die: FastDiv,
     by_flash_page: FastDiv,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockState>,
     layout: PageLayout,
     /// Pages of a block that are programmed together.
     together: u32,
@@ -102,7 +102,7 @@ impl Nand {
             by_plane: FastDiv::new(shape.blocks_per_plane),
             by_die: FastDiv::new(shape.planes_per_die),
             by_flash_page: FastDiv::new(shape.parts),
-            blocks: vec![Block::default(); blocks],
+            blocks: vec![BlockState::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block, shape.parts),
             together: shape.parts,
             unwatched: [u32::MAX; 2],
@@ -119,7 +119,7 @@ impl Nand {
     /// Bytes of an array, whose pages store that.
     pub fn bytes(shape: &Shape, kind: StoreKind) -> u64 {
         let blocks = u64::from(shape.planes) * u64::from(shape.blocks_per_plane);
-        blocks * (size_of::<Block>() as u64 + u64::from(shape.pages_per_block) * kind.bytes_of_page())
+        blocks * (size_of::<BlockState>() as u64 + u64::from(shape.pages_per_block) * kind.bytes_of_page())
     }
 
     /// Reads a page. A page whose content was lost is read like any other: ask [`Nand::is_lost`].
@@ -128,11 +128,11 @@ impl Nand {
     /// [`Violation`] when the page is not programmed, was reprogrammed or does not exist, or its block is bad or
     /// torn.
     #[inline]
-    pub fn read(&mut self, block: u32, page: u32) -> Result<(), Violation> {
-        let Some(state) = self.blocks.get_mut(block as usize) else {
+    pub fn read(&mut self, block: Block, page: Page) -> Result<(), Violation> {
+        let Some(state) = self.blocks.get_mut(block.index()) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page >= u32::from(state.next_page) || !state.is_ordinary() {
+        if page.number() >= u32::from(state.next_page) || !state.is_ordinary() {
             return self.read_with_care(block, page);
         }
         state.reads += 1;
@@ -144,16 +144,16 @@ impl Nand {
     /// # Errors
     /// As [`Nand::read`]; the pages before the one that is refused were read.
     #[inline]
-    pub fn read_run(&mut self, block: u32, first: u32, pages: u32) -> Result<(), Violation> {
-        let end = first + pages;
-        if let Some(state) = self.blocks.get_mut(block as usize)
+    pub fn read_run(&mut self, block: Block, first: Page, pages: u32) -> Result<(), Violation> {
+        let end = first.number() + pages;
+        if let Some(state) = self.blocks.get_mut(block.index())
             && end <= u32::from(state.next_page)
             && (state.is_ordinary() || state.is_just_watched() && state.reads + pages <= self.unwatched[0])
         {
             state.reads += pages;
             return Ok(());
         }
-        (first..end).try_for_each(|page| self.read(block, page))
+        Page::all(first.number()..end).try_for_each(|page| self.read(block, page))
     }
 
     /// Reads so many pages of an ordinary block, none of them behind `last`.
@@ -161,27 +161,27 @@ impl Nand {
     /// # Errors
     /// [`Violation`] when `last` is not programmed or does not exist.
     #[inline]
-    pub fn read_some(&mut self, block: u32, pages: u32, last: u32) -> Result<(), Violation> {
+    pub fn read_some(&mut self, block: Block, pages: u32, last: Page) -> Result<(), Violation> {
         debug_assert!(self.is_ordinary(block));
         self.read(block, last)?;
-        self.blocks[block as usize].reads += pages - 1;
+        self.blocks[block.index()].reads += pages - 1;
         Ok(())
     }
 
     /// True if nothing is special about a block, nor about what is read and programmed in it.
     #[inline]
-    pub fn is_ordinary(&self, block: u32) -> bool {
-        self.blocks[block as usize].is_ordinary()
+    pub fn is_ordinary(&self, block: Block) -> bool {
+        self.blocks[block.index()].is_ordinary()
     }
 
     /// [`Nand::read`] of a block that is not an ordinary one, or of a page that is not programmed. Blocks that were read little and the
     /// lower pages of low-density blocks come first: they are what is read most where there are any.
     #[cold]
     #[inline(never)]
-    fn read_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    fn read_with_care(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         let index = self.index(block, page);
-        let state = &mut self.blocks[block as usize];
-        let tells_nothing = match page < u32::from(state.next_page) {
+        let state = &mut self.blocks[block.index()];
+        let tells_nothing = match page.number() < u32::from(state.next_page) {
             true if state.is_just_watched() => state.reads < self.unwatched[0],
             true if state.is_just_low_density() => self.lower.contains(index) && state.reads < self.unwatched[1],
             _ => false,
@@ -193,7 +193,7 @@ impl Nand {
         self.check_read(block, page)?;
         self.note_read(block, page);
         self.note_disturb(block, page);
-        self.blocks[block as usize].reads += 1;
+        self.blocks[block.index()].reads += 1;
         Ok(())
     }
 
@@ -203,11 +203,14 @@ impl Nand {
     /// [`Violation`] when the page is not the block's next one, does not exist, or is an upper page of a block
     /// that uses LSB pages only, or the block is bad or torn.
     #[inline(always)] // Once per page that is programmed.
-    pub fn program(&mut self, block: u32, page: u32) -> Result<(), Violation> {
-        let Some(state) = self.blocks.get_mut(block as usize) else {
+    pub fn program(&mut self, block: Block, page: Page) -> Result<(), Violation> {
+        let Some(state) = self.blocks.get_mut(block.index()) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page != u32::from(state.next_page) || page >= self.shape.pages_per_block || !state.is_ordinary() {
+        if page.number() != u32::from(state.next_page)
+            || page.number() >= self.shape.pages_per_block
+            || !state.is_ordinary()
+        {
             return self.program_with_care(block, page);
         }
         state.next_page += 1;
@@ -219,16 +222,16 @@ impl Nand {
     /// # Errors
     /// As [`Nand::program`]; the pages before the one that is refused were programmed.
     #[inline]
-    pub fn program_run(&mut self, block: u32, first: u32, pages: u32) -> Result<(), Violation> {
-        if let Some(state) = self.blocks.get_mut(block as usize)
-            && first == u32::from(state.next_page)
-            && first + pages <= self.shape.pages_per_block
+    pub fn program_run(&mut self, block: Block, first: Page, pages: u32) -> Result<(), Violation> {
+        if let Some(state) = self.blocks.get_mut(block.index())
+            && first.number() == u32::from(state.next_page)
+            && first.number() + pages <= self.shape.pages_per_block
             && state.is_ordinary()
         {
             state.next_page += pages as u16;
             return Ok(());
         }
-        (first..first + pages).try_for_each(|page| self.program(block, page))
+        Page::all(first.number()..first.number() + pages).try_for_each(|page| self.program(block, page))
     }
 
     /// Erases a block, which ends whatever mode it was in.
@@ -236,12 +239,12 @@ impl Nand {
     /// # Errors
     /// [`Violation`] when the block does not exist or is bad.
     #[inline]
-    pub fn erase(&mut self, block: u32) -> Result<(), Violation> {
-        if let Some(passes) = self.passes.get_mut(block as usize) {
+    pub fn erase(&mut self, block: Block) -> Result<(), Violation> {
+        if let Some(passes) = self.passes.get_mut(block.index()) {
             *passes = Passes::NONE;
         }
-        match self.blocks.get_mut(block as usize) {
-            None => return Err(Violation::NoSuchPage { block, page: 0 }),
+        match self.blocks.get_mut(block.index()) {
+            None => return Err(Violation::NoSuchPage { block, page: Page::FIRST }),
             Some(state) if state.is_ordinary() => state.erase(),
             Some(_) => self.erase_with_care(block)?,
         }
@@ -254,11 +257,11 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] unless the block is erased.
-    pub fn use_lsb_only(&mut self, block: u32) -> Result<(), Violation> {
-        self.check_usable(block, 0)?;
-        let state = &mut self.blocks[block as usize];
+    pub fn use_lsb_only(&mut self, block: Block) -> Result<(), Violation> {
+        self.check_usable(block, Page::FIRST)?;
+        let state = &mut self.blocks[block.index()];
         if state.next_page != 0 {
-            return Err(Violation::ModeOfUsedBlock { block, next: state.next_page.into() });
+            return Err(Violation::ModeOfUsedBlock { block, next: Page::new(state.next_page.into()) });
         }
         state.mark_lsb_only();
         self.commit(block);
@@ -270,14 +273,14 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] when the planes differ, or where a read of the one or a program of the other is refused.
-    pub fn copyback(&mut self, from: (u32, u32), to: (u32, u32)) -> Result<(), Violation> {
-        let planes = (from.0 / self.shape.blocks_per_plane, to.0 / self.shape.blocks_per_plane);
+    pub fn copyback(&mut self, from: Place, to: Place) -> Result<(), Violation> {
+        let planes = (self.by_plane.quotient(from.0.number()), self.by_plane.quotient(to.0.number()));
         if planes.0 != planes.1 {
             return Err(Violation::CopybackPlanes { from: planes.0, to: planes.1 });
         }
         self.check_read(from.0, from.1)?;
         self.note_disturb(from.0, from.1);
-        self.blocks[from.0 as usize].reads += 1;
+        self.blocks[from.0.index()].reads += 1;
         self.commit(from.0);
         self.program(to.0, to.1)?;
         self.add_errors(from, to);
@@ -297,21 +300,17 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] naming the rule and the two addresses that break it.
-    pub fn check_multiplane(
-        &self,
-        kind: OpKind,
-        places: impl IntoIterator<Item = (u32, u32)>,
-    ) -> Result<(), Violation> {
+    pub fn check_multiplane(&self, kind: OpKind, places: impl IntoIterator<Item = Place>) -> Result<(), Violation> {
         let mut places = places.into_iter();
         let Some((first_block, first_page)) = places.next() else { return Ok(()) };
-        let (first_plane, first_offset) = self.by_plane.split(first_block);
+        let (first_plane, first_offset) = self.by_plane.split(first_block.number());
         let (die, first) = self.by_die.split(first_plane);
         let mut seen = 1u64 << first;
         for (block, page) in places {
             if self.shape.multiplane == Multiplane::Off {
                 return Err(Violation::MultiplaneOff { kind });
             }
-            let (plane, offset) = self.by_plane.split(block);
+            let (plane, offset) = self.by_plane.split(block.number());
             let (own, place) = self.by_die.split(plane);
             let bit = 1u64 << place;
             if own != die || seen & bit != 0 {
@@ -331,14 +330,14 @@ impl Nand {
 
     /// True for a programmed page.
     #[inline]
-    pub fn is_programmed(&self, block: u32, page: u32) -> bool {
-        let state = self.blocks[block as usize];
-        page < u32::from(state.next_page) && (!state.is_lsb_only() || self.is_lsb(page))
+    pub fn is_programmed(&self, block: Block, page: Page) -> bool {
+        let state = self.blocks[block.index()];
+        page.number() < u32::from(state.next_page) && (!state.is_lsb_only() || self.is_lsb(page))
     }
 
     /// True for a page that can be read and has its content: it is programmed, neither lost nor reprogrammed, and its
     /// block is in use.
-    pub fn holds_data(&self, block: u32, page: u32) -> bool {
+    pub fn holds_data(&self, block: Block, page: Page) -> bool {
         self.check_read(block, page).is_ok() && !self.is_lost(block, page)
     }
 
@@ -349,20 +348,27 @@ impl Nand {
 
     /// True if all pages that are programmed together with a page are: those of its flash page, or of its wordline.
     #[inline]
-    pub fn is_whole(&self, block: u32, page: u32) -> bool {
-        self.last_of_wordline(page) < u32::from(self.blocks[block as usize].next_page)
+    pub fn is_whole(&self, block: Block, page: Page) -> bool {
+        self.last_of_wordline(page).number() < u32::from(self.blocks[block.index()].next_page)
+    }
+
+    /// Pages of a block that are programmed together.
+    #[inline]
+    pub fn pages_together(&self) -> u32 {
+        self.together
     }
 
     /// The last page that is programmed together with a page.
     #[inline]
-    pub fn last_of_wordline(&self, page: u32) -> u32 {
-        page - page % self.together + self.together - 1
+    pub fn last_of_wordline(&self, page: Page) -> Page {
+        let page = page.number();
+        Page::new(page - page % self.together + self.together - 1)
     }
 
     /// Two pages of a block, by their offsets, are parts of one flash page, or the same one.
     #[inline]
-    pub fn are_of_one_page(&self, first: u32, second: u32) -> bool {
-        self.by_flash_page.quotient(first) == self.by_flash_page.quotient(second)
+    pub fn are_of_one_page(&self, first: Page, second: Page) -> bool {
+        self.by_flash_page.quotient(first.number()) == self.by_flash_page.quotient(second.number())
     }
 
     /// Pages of a wordline.
@@ -375,18 +381,28 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] if its wordline is not complete.
-    pub fn check_whole(&self, block: u32, page: u32) -> Result<(), Violation> {
+    pub fn check_whole(&self, block: Block, page: Page) -> Result<(), Violation> {
         if self.is_whole(block, page) { Ok(()) } else { Err(Violation::PartOfWordline { block, page }) }
     }
 
     /// Marks a block as bad: no further command may name it.
-    pub fn mark_bad(&mut self, block: u32) {
-        self.blocks[block as usize].mark_bad();
+    pub fn mark_bad(&mut self, block: Block) {
+        self.blocks[block.index()].mark_bad();
         self.commit(block);
     }
 
+    /// The blocks, by their numbers.
+    pub fn all_blocks(&self) -> impl Iterator<Item = Block> + use<> {
+        Block::all(0..self.blocks.len() as u32)
+    }
+
+    /// The pages of a block, in the order in which they are programmed.
+    pub fn pages_of_block(&self) -> impl DoubleEndedIterator<Item = Page> + ExactSizeIterator + Clone + use<> {
+        Page::all(0..self.shape.pages_per_block)
+    }
+
     /// The state of every block.
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[BlockState] {
         &self.blocks
     }
 
@@ -409,25 +425,25 @@ impl Nand {
 
     /// True if pages of a block can be read and programmed several at once: it is an ordinary one, and nothing is stored there.
     #[inline]
-    pub fn takes_runs(&self, block: u32) -> bool {
+    pub fn takes_runs(&self, block: Block) -> bool {
         self.store.kind() == StoreKind::Nothing && self.is_ordinary(block)
     }
 
     /// Word that stands for the data of a page. 0 where nothing is stored, and for a page that lost its content.
     #[inline]
-    pub fn data(&self, block: u32, page: u32) -> u64 {
+    pub fn data(&self, block: Block, page: Page) -> u64 {
         self.store.data(self.index(block, page))
     }
 
     /// The spare area of a page, which the array does not interpret; 0 likewise.
     #[inline]
-    pub fn spare(&self, block: u32, page: u32) -> u128 {
+    pub fn spare(&self, block: Block, page: Page) -> u128 {
         self.store.spare(self.index(block, page))
     }
 
     /// Stores the content of a page that was just programmed.
     #[inline]
-    pub fn store(&mut self, block: u32, page: u32, data: u64, spare: u128) {
+    pub fn store(&mut self, block: Block, page: Page, data: u64, spare: u128) {
         match self.store {
             Store::Bytes(_) => self.store_bytes(block, page, data, spare),
             _ => self.store.write(self.index(block, page), data, spare),
@@ -436,25 +452,25 @@ impl Nand {
 
     /// The content of a page that was read off the chip just now.
     #[inline]
-    pub fn fetch(&mut self, block: u32, page: u32) -> (u64, u128) {
+    pub fn fetch(&mut self, block: Block, page: Page) -> (u64, u128) {
         let index = self.index(block, page);
         self.commit(block);
         (self.store.data(index), self.store.spare(index))
     }
 
     #[inline]
-    fn index(&self, block: u32, page: u32) -> usize {
-        block as usize * self.shape.pages_per_block as usize + page as usize
+    fn index(&self, block: Block, page: Page) -> usize {
+        block.index() * self.shape.pages_per_block as usize + page.index()
     }
 
-    fn is_lsb(&self, page: u32) -> bool {
-        self.layout.page_type(page).0 == 0
+    fn is_lsb(&self, page: Page) -> bool {
+        self.layout.page_type(page.number()).0 == 0
     }
 
     /// True for the MSB page over others.
-    fn is_msb(&self, page: u32) -> bool {
+    fn is_msb(&self, page: Page) -> bool {
         let bits = self.shape.cell.bits();
-        bits > 1 && u32::from(self.layout.page_type(page).0) + 1 == bits
+        bits > 1 && u32::from(self.layout.page_type(page.number()).0) + 1 == bits
     }
 
     fn pages(&self) -> usize {
@@ -462,13 +478,13 @@ impl Nand {
     }
 
     /// True for a programmed MSB page.
-    fn may_be_reprogrammed(&self, block: u32, page: u32) -> bool {
+    fn may_be_reprogrammed(&self, block: Block, page: Page) -> bool {
         self.is_programmed(block, page) && self.is_msb(page)
     }
 
     /// Refuses a block that commands other than an erase may not name at all; the page is for the message.
-    fn check_usable(&self, block: u32, page: u32) -> Result<(), Violation> {
-        match self.blocks.get(block as usize) {
+    fn check_usable(&self, block: Block, page: Page) -> Result<(), Violation> {
+        match self.blocks.get(block.index()) {
             None => Err(Violation::NoSuchPage { block, page }),
             Some(state) if state.is_bad() => Err(Violation::BadBlock { block }),
             Some(state) if state.is_torn() => Err(Violation::TornBlock { block }),
@@ -478,8 +494,8 @@ impl Nand {
 
     /// The slow half of [`Nand::read`]: what is wrong with the read, if anything.
     #[cold]
-    fn check_read(&self, block: u32, page: u32) -> Result<(), Violation> {
-        if page >= self.shape.pages_per_block {
+    fn check_read(&self, block: Block, page: Page) -> Result<(), Violation> {
+        if page.number() >= self.shape.pages_per_block {
             return Err(Violation::NoSuchPage { block, page });
         }
         self.check_usable(block, page)?;
@@ -495,14 +511,14 @@ impl Nand {
     /// The slow half of [`Nand::program`]: refuses, or programs a page of a block that is not ordinary, or where limits of reads are
     /// kept.
     #[cold]
-    fn program_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+    fn program_with_care(&mut self, block: Block, page: Page) -> Result<(), Violation> {
         let pages = self.shape.pages_per_block;
-        if page >= pages {
+        if page.number() >= pages {
             return Err(Violation::NoSuchPage { block, page });
         }
         self.check_usable(block, page)?;
-        let state = self.blocks[block as usize];
-        let next = u32::from(state.next_page);
+        let state = self.blocks[block.index()];
+        let next = Page::new(state.next_page.into());
         if state.is_lsb_only() && !self.is_lsb(page) {
             return Err(Violation::UpperPage { block, page });
         } else if page < next {
@@ -510,36 +526,37 @@ impl Nand {
         } else if page > next {
             return Err(Violation::ProgramOrder { block, page, next });
         }
-        let mut following = page + 1;
-        while state.is_lsb_only() && following < pages && !self.is_lsb(following) {
+        let mut following = page.number() + 1;
+        while state.is_lsb_only() && following < pages && !self.is_lsb(Page::new(following)) {
             following += 1;
         }
-        self.blocks[block as usize].next_page = following as u16;
+        self.blocks[block.index()].next_page = following as u16;
         self.note_program(block, page);
         Ok(())
     }
 
     /// The slow half of [`Nand::erase`].
     #[cold]
-    fn erase_with_care(&mut self, block: u32) -> Result<(), Violation> {
-        if self.blocks[block as usize].is_bad() {
+    fn erase_with_care(&mut self, block: Block) -> Result<(), Violation> {
+        if self.blocks[block.index()].is_bad() {
             return Err(Violation::BadBlock { block });
         }
         self.forget_pages(block);
         self.forget_errors(block);
         self.end_cycle(block);
-        self.blocks[block as usize].erase();
+        self.blocks[block.index()].erase();
         Ok(())
     }
 
     /// Forgets what is known of single pages of a block.
-    fn forget_pages(&mut self, block: u32) {
-        if self.blocks[block as usize].is_low_density() {
-            let range = self.index(block, 0)..self.index(block + 1, 0);
+    fn forget_pages(&mut self, block: Block) {
+        if self.blocks[block.index()].is_low_density() {
+            let first = self.index(block, Page::FIRST);
+            let range = first..first + self.shape.pages_per_block as usize;
             self.reprogrammed.remove(range.clone());
             self.lower.remove(range);
         }
-        while let Some(&place) = self.lost.range((block, 0)..=(block, u32::MAX)).next() {
+        while let Some(&place) = self.lost.range((block, Page::FIRST)..=(block, Page::new(u32::MAX))).next() {
             self.lost.remove(&place);
         }
     }
@@ -549,23 +566,38 @@ impl Nand {
 mod tests {
     use super::*;
 
+    /// A block by its number.
+    pub(crate) fn b(number: u32) -> Block {
+        Block::new(number)
+    }
+
+    /// A page of the array by its numbers.
+    pub(crate) fn at((block, page): (u32, u32)) -> Place {
+        (b(block), p(page))
+    }
+
+    /// A page of a block by its number.
+    pub(crate) fn p(number: u32) -> Page {
+        Page::new(number)
+    }
+
     /// 2 dies of 2 planes, 3 blocks a plane, 4 pages a block: block = plane × 3 + offset.
     #[test]
     fn a_wordline_of_one_shot_is_whole_with_its_last_page() {
         let mut nand = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
         nand.program_wordlines();
-        assert_eq!([0, 1, 2, 3].map(|page| nand.last_of_wordline(page)), [1, 1, 3, 3]);
-        for page in 0..4 {
-            nand.program(1, page).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|page| nand.last_of_wordline(p(page)).number()), [1, 1, 3, 3]);
+        for page in Page::all(0..4) {
+            nand.program(b(1), page).unwrap();
             for of in 0..4 {
-                let is_whole = of / 2 < page.div_ceil(2);
-                assert_eq!(nand.is_whole(1, of), is_whole, "page {of} after {page}");
-                let refused = Violation::PartOfWordline { block: 1, page: of };
-                assert_eq!(nand.check_whole(1, of), if is_whole { Ok(()) } else { Err(refused) });
+                let is_whole = of / 2 < page.number().div_ceil(2);
+                assert_eq!(nand.is_whole(b(1), p(of)), is_whole, "page {of} after {page}");
+                let refused = Violation::PartOfWordline { block: b(1), page: p(of) };
+                assert_eq!(nand.check_whole(b(1), p(of)), if is_whole { Ok(()) } else { Err(refused) });
             }
         }
-        nand.erase(1).unwrap();
-        assert!(!nand.is_whole(1, 0));
+        nand.erase(b(1)).unwrap();
+        assert!(!nand.is_whole(b(1), p(0)));
     }
 
     fn nand(multiplane: Multiplane) -> Nand {
@@ -598,86 +630,86 @@ mod tests {
     #[test]
     fn programs_only_the_next_page() {
         let mut nand = nand(Multiplane::Pac);
-        assert_eq!(nand.program(0, 1), Err(Violation::ProgramOrder { block: 0, page: 1, next: 0 }));
-        nand.program(0, 0).unwrap();
-        assert_eq!(nand.program(0, 0), Err(Violation::ProgramTwice { block: 0, page: 0 }));
-        nand.program(0, 1).unwrap();
-        nand.program(0, 2).unwrap();
-        nand.program(0, 3).unwrap();
-        assert_eq!(nand.program(0, 4), Err(Violation::NoSuchPage { block: 0, page: 4 }));
-        assert_eq!(nand.program(12, 0), Err(Violation::NoSuchPage { block: 12, page: 0 }));
+        assert_eq!(nand.program(b(0), p(1)), Err(Violation::ProgramOrder { block: b(0), page: p(1), next: p(0) }));
+        nand.program(b(0), p(0)).unwrap();
+        assert_eq!(nand.program(b(0), p(0)), Err(Violation::ProgramTwice { block: b(0), page: p(0) }));
+        nand.program(b(0), p(1)).unwrap();
+        nand.program(b(0), p(2)).unwrap();
+        nand.program(b(0), p(3)).unwrap();
+        assert_eq!(nand.program(b(0), p(4)), Err(Violation::NoSuchPage { block: b(0), page: p(4) }));
+        assert_eq!(nand.program(b(12), p(0)), Err(Violation::NoSuchPage { block: b(12), page: p(0) }));
     }
 
     #[test]
     fn erasing_makes_a_block_new_and_counts() {
         let mut nand = nand(Multiplane::Pac);
-        nand.program(5, 0).unwrap();
-        nand.read(5, 0).unwrap();
-        assert_eq!(nand.blocks()[5], Block { erases: 0, reads: 1, next_page: 1, ..Block::default() });
-        nand.erase(5).unwrap();
-        assert_eq!(nand.blocks()[5], Block { erases: 1, ..Block::default() });
-        assert_eq!(nand.read(5, 0), Err(Violation::ReadUnprogrammed { block: 5, page: 0 }));
-        nand.program(5, 0).unwrap();
+        nand.program(b(5), p(0)).unwrap();
+        nand.read(b(5), p(0)).unwrap();
+        assert_eq!(nand.blocks()[5], BlockState { erases: 0, reads: 1, next_page: 1, ..BlockState::default() });
+        nand.erase(b(5)).unwrap();
+        assert_eq!(nand.blocks()[5], BlockState { erases: 1, ..BlockState::default() });
+        assert_eq!(nand.read(b(5), p(0)), Err(Violation::ReadUnprogrammed { block: b(5), page: p(0) }));
+        nand.program(b(5), p(0)).unwrap();
     }
 
     #[test]
     fn reads_only_what_is_programmed() {
         let mut nand = nand(Multiplane::Pac);
-        assert_eq!(nand.read(1, 0), Err(Violation::ReadUnprogrammed { block: 1, page: 0 }));
-        assert_eq!(nand.read(1, 9), Err(Violation::NoSuchPage { block: 1, page: 9 }));
-        assert_eq!(nand.read(99, 0), Err(Violation::NoSuchPage { block: 99, page: 0 }));
+        assert_eq!(nand.read(b(1), p(0)), Err(Violation::ReadUnprogrammed { block: b(1), page: p(0) }));
+        assert_eq!(nand.read(b(1), p(9)), Err(Violation::NoSuchPage { block: b(1), page: p(9) }));
+        assert_eq!(nand.read(b(99), p(0)), Err(Violation::NoSuchPage { block: b(99), page: p(0) }));
     }
 
     #[test]
     fn bad_blocks_are_untouchable() {
         let mut nand = nand(Multiplane::Pac);
-        nand.program(2, 0).unwrap();
-        nand.mark_bad(2);
-        assert_eq!(nand.read(2, 0), Err(Violation::BadBlock { block: 2 }));
-        assert_eq!(nand.program(2, 1), Err(Violation::BadBlock { block: 2 }));
-        assert_eq!(nand.erase(2), Err(Violation::BadBlock { block: 2 }));
-        assert_eq!(nand.erase(12), Err(Violation::NoSuchPage { block: 12, page: 0 }));
+        nand.program(b(2), p(0)).unwrap();
+        nand.mark_bad(b(2));
+        assert_eq!(nand.read(b(2), p(0)), Err(Violation::BadBlock { block: b(2) }));
+        assert_eq!(nand.program(b(2), p(1)), Err(Violation::BadBlock { block: b(2) }));
+        assert_eq!(nand.erase(b(2)), Err(Violation::BadBlock { block: b(2) }));
+        assert_eq!(nand.erase(b(12)), Err(Violation::NoSuchPage { block: b(12), page: p(0) }));
     }
 
     #[test]
     fn multiplane_commands_keep_to_the_address_constraints() {
         let read = OpKind::Read;
         let off = nand(Multiplane::Off);
-        assert_eq!(off.check_multiplane(read, [(0, 0), (3, 0)]), Err(Violation::MultiplaneOff { kind: read }));
-        off.check_multiplane(read, [(0, 0)]).unwrap();
+        assert_eq!(off.check_multiplane(read, [(0, 0), (3, 0)].map(at)), Err(Violation::MultiplaneOff { kind: read }));
+        off.check_multiplane(read, [(0, 0)].map(at)).unwrap();
 
         let pac = nand(Multiplane::Pac);
-        pac.check_multiplane(read, [(0, 2), (4, 2)]).unwrap();
+        pac.check_multiplane(read, [(0, 2), (4, 2)].map(at)).unwrap();
         let two = |first, second| Err(Violation::MultiplanePlanes { kind: read, first, second });
-        assert_eq!(pac.check_multiplane(read, [(0, 2), (1, 2)]), two(0, 0));
-        assert_eq!(pac.check_multiplane(read, [(3, 2), (6, 2)]), two(1, 2));
+        assert_eq!(pac.check_multiplane(read, [(0, 2), (1, 2)].map(at)), two(0, 0));
+        assert_eq!(pac.check_multiplane(read, [(3, 2), (6, 2)].map(at)), two(1, 2));
         assert_eq!(
-            pac.check_multiplane(read, [(0, 2), (3, 1)]),
-            Err(Violation::MultiplanePages { kind: read, first: 2, second: 1 })
+            pac.check_multiplane(read, [(0, 2), (3, 1)].map(at)),
+            Err(Violation::MultiplanePages { kind: read, first: p(2), second: p(1) })
         );
-        pac.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)]).unwrap();
+        pac.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)].map(at)).unwrap();
 
         let bac = nand(Multiplane::Bac);
-        bac.check_multiplane(read, [(1, 2), (4, 2)]).unwrap();
+        bac.check_multiplane(read, [(1, 2), (4, 2)].map(at)).unwrap();
         assert_eq!(
-            bac.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)]),
+            bac.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)].map(at)),
             Err(Violation::MultiplaneBlocks { kind: OpKind::Erase, first: 0, second: 2 })
         );
 
         let any = nand(Multiplane::Any);
-        any.check_multiplane(read, [(0, 2), (3, 1)]).unwrap();
-        any.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)]).unwrap();
-        assert_eq!(any.check_multiplane(read, [(0, 2), (1, 1)]), two(0, 0));
-        assert_eq!(any.check_multiplane(read, [(3, 2), (6, 1)]), two(1, 2));
+        any.check_multiplane(read, [(0, 2), (3, 1)].map(at)).unwrap();
+        any.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)].map(at)).unwrap();
+        assert_eq!(any.check_multiplane(read, [(0, 2), (1, 1)].map(at)), two(0, 0));
+        assert_eq!(any.check_multiplane(read, [(3, 2), (6, 1)].map(at)), two(1, 2));
     }
 
     #[test]
     fn payloads_are_kept_where_they_are_written() {
         let mut nand = nand(Multiplane::Pac);
-        nand.program(7, 0).unwrap();
-        nand.store(7, 0, 42, 1 << 100);
-        assert_eq!((nand.data(7, 0), nand.data(7, 1)), (42, 0));
-        assert_eq!((nand.spare(7, 0), nand.spare(7, 1)), (1 << 100, 0));
+        nand.program(b(7), p(0)).unwrap();
+        nand.store(b(7), p(0), 42, 1 << 100);
+        assert_eq!((nand.data(b(7), p(0)), nand.data(b(7), p(1))), (42, 0));
+        assert_eq!((nand.spare(b(7), p(0)), nand.spare(b(7), p(1))), (1 << 100, 0));
     }
 
     #[test]
@@ -688,48 +720,57 @@ mod tests {
             let lsb = (0..4).find(|&page| page != msb && layout.wordline(page) == layout.wordline(msb)).unwrap();
             assert!(lsb < msb);
             let mut nand = shaped(Multiplane::Pac, Cell::Mlc, order);
-            assert_eq!(nand.program(0, msb), Err(Violation::ProgramOrder { block: 0, page: msb, next: 0 }));
+            assert_eq!(
+                nand.program(b(0), p(msb)),
+                Err(Violation::ProgramOrder { block: b(0), page: p(msb), next: p(0) })
+            );
         }
     }
 
     #[test]
     fn copyback_stays_inside_a_plane() {
         let mut nand = nand(Multiplane::Pac);
-        nand.program(0, 0).unwrap();
-        nand.store(0, 0, 9, 90);
-        assert_eq!(nand.copyback((0, 0), (3, 0)), Err(Violation::CopybackPlanes { from: 0, to: 1 }));
-        assert_eq!(nand.copyback((0, 1), (1, 0)), Err(Violation::ReadUnprogrammed { block: 0, page: 1 }));
-        assert_eq!(nand.copyback((0, 0), (1, 1)), Err(Violation::ProgramOrder { block: 1, page: 1, next: 0 }));
-        nand.copyback((0, 0), (1, 0)).unwrap();
-        assert_eq!((nand.data(1, 0), nand.spare(1, 0)), (9, 90));
+        nand.program(b(0), p(0)).unwrap();
+        nand.store(b(0), p(0), 9, 90);
+        assert_eq!(nand.copyback((b(0), p(0)), (b(3), p(0))), Err(Violation::CopybackPlanes { from: 0, to: 1 }));
+        assert_eq!(
+            nand.copyback((b(0), p(1)), (b(1), p(0))),
+            Err(Violation::ReadUnprogrammed { block: b(0), page: p(1) })
+        );
+        assert_eq!(
+            nand.copyback((b(0), p(0)), (b(1), p(1))),
+            Err(Violation::ProgramOrder { block: b(1), page: p(1), next: p(0) })
+        );
+        nand.copyback((b(0), p(0)), (b(1), p(0))).unwrap();
+        assert_eq!((nand.data(b(1), p(0)), nand.spare(b(1), p(0))), (9, 90));
     }
 
     #[test]
     fn only_a_programmed_msb_page_is_reprogrammed_and_only_once() {
         // Consecutive MLC: pages 1 and 3 are MSB pages.
         let mut nand = nand(Multiplane::Pac);
-        assert_eq!(nand.reprogram(0, 1), Err(Violation::Reprogram { block: 0, page: 1 }), "not programmed");
-        for page in 0..2 {
-            nand.program(0, page).unwrap();
+        assert_eq!(nand.reprogram(b(0), p(1)), Err(Violation::Reprogram { block: b(0), page: p(1) }), "not programmed");
+        for page in Page::all(0..2) {
+            nand.program(b(0), page).unwrap();
         }
-        assert_eq!(nand.reprogram(0, 0), Err(Violation::Reprogram { block: 0, page: 0 }), "an LSB page");
-        nand.reprogram(0, 1).unwrap();
+        assert_eq!(nand.reprogram(b(0), p(0)), Err(Violation::Reprogram { block: b(0), page: p(0) }), "an LSB page");
+        nand.reprogram(b(0), p(1)).unwrap();
         assert!(nand.blocks()[0].is_low_density());
-        assert_eq!(nand.reprogram(0, 1), Err(Violation::Reprogram { block: 0, page: 1 }), "twice");
-        nand.read(0, 0).unwrap();
-        assert_eq!(nand.read(0, 1), Err(Violation::ReadReprogrammed { block: 0, page: 1 }));
-        nand.erase(0).unwrap();
+        assert_eq!(nand.reprogram(b(0), p(1)), Err(Violation::Reprogram { block: b(0), page: p(1) }), "twice");
+        nand.read(b(0), p(0)).unwrap();
+        assert_eq!(nand.read(b(0), p(1)), Err(Violation::ReadReprogrammed { block: b(0), page: p(1) }));
+        nand.erase(b(0)).unwrap();
         assert!(!nand.blocks()[0].is_low_density());
-        nand.program(0, 0).unwrap();
-        nand.program(0, 1).unwrap();
-        nand.read(0, 1).unwrap();
-        nand.mark_bad(0);
-        assert_eq!(nand.reprogram(0, 1), Err(Violation::BadBlock { block: 0 }));
-        assert_eq!(nand.reprogram(12, 1), Err(Violation::NoSuchPage { block: 12, page: 1 }));
+        nand.program(b(0), p(0)).unwrap();
+        nand.program(b(0), p(1)).unwrap();
+        nand.read(b(0), p(1)).unwrap();
+        nand.mark_bad(b(0));
+        assert_eq!(nand.reprogram(b(0), p(1)), Err(Violation::BadBlock { block: b(0) }));
+        assert_eq!(nand.reprogram(b(12), p(1)), Err(Violation::NoSuchPage { block: b(12), page: p(1) }));
         // A cell of one bit has no MSB page over an LSB page.
         let mut slc = shaped(Multiplane::Pac, Cell::Slc, ProgramOrder::Consecutive);
-        slc.program(0, 0).unwrap();
-        assert_eq!(slc.reprogram(0, 0), Err(Violation::Reprogram { block: 0, page: 0 }));
+        slc.program(b(0), p(0)).unwrap();
+        assert_eq!(slc.reprogram(b(0), p(0)), Err(Violation::Reprogram { block: b(0), page: p(0) }));
     }
     #[test]
     fn a_block_of_lsb_pages_passes_over_the_others() {
@@ -746,35 +787,35 @@ mod tests {
         for (cell, order, lsb_pages) in cases {
             let shape = Shape { pages_per_block: 12, ..shaped(Multiplane::Pac, cell, order).shape };
             let mut nand = Nand::new(shape, StoreKind::Stamps);
-            nand.use_lsb_only(5).unwrap();
+            nand.use_lsb_only(b(5)).unwrap();
             for (index, &page) in lsb_pages.iter().enumerate() {
                 assert_eq!(u32::from(nand.blocks()[5].next_page), page, "{cell:?} {order:?}");
                 let later = lsb_pages.get(index + 1);
                 if let Some(&later) = later {
                     assert_eq!(
-                        nand.program(5, later),
-                        Err(Violation::ProgramOrder { block: 5, page: later, next: page })
+                        nand.program(b(5), p(later)),
+                        Err(Violation::ProgramOrder { block: b(5), page: p(later), next: p(page) })
                     );
                 }
-                nand.program(5, page).unwrap();
-                assert_eq!(nand.program(5, page), Err(Violation::ProgramTwice { block: 5, page }));
+                nand.program(b(5), p(page)).unwrap();
+                assert_eq!(nand.program(b(5), p(page)), Err(Violation::ProgramTwice { block: b(5), page: p(page) }));
             }
             assert_eq!(nand.blocks()[5].next_page, 12);
-            for page in 0..12 {
-                let is_lsb = lsb_pages.contains(&page);
-                assert_eq!(nand.is_programmed(5, page), is_lsb);
-                assert_eq!(nand.holds_data(5, page), is_lsb);
-                let read = if is_lsb { Ok(()) } else { Err(Violation::ReadUnprogrammed { block: 5, page }) };
-                assert_eq!(nand.read(5, page), read);
+            for page in Page::all(0..12) {
+                let is_lsb = lsb_pages.contains(&page.number());
+                assert_eq!(nand.is_programmed(b(5), page), is_lsb);
+                assert_eq!(nand.holds_data(b(5), page), is_lsb);
+                let read = if is_lsb { Ok(()) } else { Err(Violation::ReadUnprogrammed { block: b(5), page }) };
+                assert_eq!(nand.read(b(5), page), read);
                 if !is_lsb {
-                    assert_eq!(nand.program(5, page), Err(Violation::UpperPage { block: 5, page }));
-                    assert_eq!(nand.reprogram(5, page), Err(Violation::Reprogram { block: 5, page }));
+                    assert_eq!(nand.program(b(5), page), Err(Violation::UpperPage { block: b(5), page }));
+                    assert_eq!(nand.reprogram(b(5), page), Err(Violation::Reprogram { block: b(5), page }));
                 }
             }
-            assert_eq!(nand.program(5, 12), Err(Violation::NoSuchPage { block: 5, page: 12 }));
-            nand.erase(5).unwrap();
-            for page in 0..12 {
-                nand.program(5, page).unwrap();
+            assert_eq!(nand.program(b(5), p(12)), Err(Violation::NoSuchPage { block: b(5), page: p(12) }));
+            nand.erase(b(5)).unwrap();
+            for page in Page::all(0..12) {
+                nand.program(b(5), page).unwrap();
             }
         }
     }
@@ -782,22 +823,22 @@ mod tests {
     #[test]
     fn only_an_erased_block_changes_its_mode() {
         let mut nand = nand(Multiplane::Pac);
-        nand.program(0, 0).unwrap();
-        assert_eq!(nand.use_lsb_only(0), Err(Violation::ModeOfUsedBlock { block: 0, next: 1 }));
+        nand.program(b(0), p(0)).unwrap();
+        assert_eq!(nand.use_lsb_only(b(0)), Err(Violation::ModeOfUsedBlock { block: b(0), next: p(1) }));
         assert!(!nand.blocks()[0].is_lsb_only());
-        nand.erase(0).unwrap();
-        nand.use_lsb_only(0).unwrap();
-        nand.use_lsb_only(0).unwrap();
+        nand.erase(b(0)).unwrap();
+        nand.use_lsb_only(b(0)).unwrap();
+        nand.use_lsb_only(b(0)).unwrap();
         assert!(nand.blocks()[0].is_lsb_only());
-        nand.mark_bad(1);
-        assert_eq!(nand.use_lsb_only(1), Err(Violation::BadBlock { block: 1 }));
-        nand.tear_erase(2).unwrap();
-        assert_eq!(nand.use_lsb_only(2), Err(Violation::TornBlock { block: 2 }));
-        assert_eq!(nand.use_lsb_only(12), Err(Violation::NoSuchPage { block: 12, page: 0 }));
+        nand.mark_bad(b(1));
+        assert_eq!(nand.use_lsb_only(b(1)), Err(Violation::BadBlock { block: b(1) }));
+        nand.tear_erase(b(2)).unwrap();
+        assert_eq!(nand.use_lsb_only(b(2)), Err(Violation::TornBlock { block: b(2) }));
+        assert_eq!(nand.use_lsb_only(b(12)), Err(Violation::NoSuchPage { block: b(12), page: p(0) }));
     }
 
     #[test]
     fn a_block_stays_small() {
-        assert_eq!(size_of::<Block>(), 12);
+        assert_eq!(size_of::<BlockState>(), 12);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use base::ECC_LIMIT;
+use base::{Block, ECC_LIMIT, Page};
 use serde::{Deserialize, Serialize};
 
 use crate::bits::Bits;
 use crate::store::Store;
-use crate::{Block, Cycles, Nand, Place};
+use crate::{BlockState, Cycles, Nand, Place};
 
 /// Thousandths: more wear than any cycle with reprogramming is said to have.
 const MOST_EXTRA: u64 = 1_000_000;
@@ -16,7 +16,7 @@ const MOST_EXTRA: u64 = 1_000_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedArray {
     /// The state of every block.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BlockState>,
     /// Reprogrammed pages and guard pages as (block, page), ascending.
     #[serde(with = "places")]
     pub reprogrammed: Vec<Place>,
@@ -41,30 +41,32 @@ pub struct SavedArray {
 
 /// Blocks and pages, each in one number.
 mod places {
+    use base::{Block, Page};
     use serde::{Deserializer, Serializer};
 
     use crate::Place;
 
     pub(super) fn serialize<S: Serializer>(places: &[Place], serializer: S) -> Result<S::Ok, S::Error> {
-        let numbers: Vec<u64> = places.iter().map(|&(block, page)| u64::from(block) << 32 | u64::from(page)).collect();
+        let numbers: Vec<u64> =
+            places.iter().map(|&(block, page)| u64::from(block.number()) << 32 | u64::from(page.number())).collect();
         base::bulk::serialize(&numbers, serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Place>, D::Error> {
         let numbers: Vec<u64> = base::bulk::deserialize(deserializer)?;
-        Ok(numbers.into_iter().map(|number| ((number >> 32) as u32, number as u32)).collect())
+        Ok(numbers.into_iter().map(|number| (Block::new((number >> 32) as u32), Page::new(number as u32))).collect())
     }
 }
 
 impl Nand {
     /// Reprogrammed pages and guard pages as (block, page), ascending.
-    pub fn reprogrammed(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub fn reprogrammed(&self) -> impl Iterator<Item = Place> {
         let pages = self.shape.pages_per_block;
-        self.reprogrammed.iter().map(move |index| (index as u32 / pages, index as u32 % pages))
+        self.reprogrammed.iter().map(move |index| place_of(index as u32, pages))
     }
 
     /// Pages that lost their content, likewise.
-    pub fn lost(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
+    pub fn lost(&self) -> impl ExactSizeIterator<Item = Place> {
         self.lost.iter().copied()
     }
 
@@ -143,7 +145,7 @@ impl Nand {
             if next > pages {
                 return Err("a block of more pages than there are");
             }
-            if state.is_lsb_only() && next < pages && !self.is_lsb(next) {
+            if state.is_lsb_only() && next < pages && !self.is_lsb(Page::new(next)) {
                 return Err("a block of LSB pages with an upper page next");
             }
             let is_fresh = next == 0 && !(state.is_lsb_only() || state.is_low_density() || state.has_lost_pages());
@@ -151,7 +153,7 @@ impl Nand {
                 return Err("a torn block that is in use");
             }
         }
-        let exists = |&(block, page): &Place| (block as usize) < self.blocks.len() && page < pages;
+        let exists = |&(block, page): &Place| (block.index()) < self.blocks.len() && page.number() < pages;
         let may_be_reprogrammed = |place: &Place| exists(place) && self.may_be_reprogrammed(place.0, place.1);
         if !reprogrammed.iter().all(may_be_reprogrammed) {
             return Err("a reprogrammed page that is no programmed MSB page");
@@ -159,7 +161,8 @@ impl Nand {
         if !self.lost.iter().all(|place| exists(place) && self.is_programmed(place.0, place.1)) {
             return Err("a lost page that is not programmed");
         }
-        if !self.are_marked(reprogrammed, Block::is_low_density) || !self.are_marked(&self.lost, Block::has_lost_pages)
+        if !self.are_marked(reprogrammed, BlockState::is_low_density)
+            || !self.are_marked(&self.lost, BlockState::has_lost_pages)
         {
             return Err("blocks that are not marked as their pages are");
         }
@@ -172,16 +175,16 @@ impl Nand {
         let pages = self.shape.pages_per_block;
         let mut marked = BTreeSet::new();
         for (page, &error) in with_errors {
-            let block = page / pages;
-            if !self.is_programmed(block, page % pages) {
+            let (block, page) = place_of(page, pages);
+            if !self.is_programmed(block, page) {
                 return Err("errors of a page that is not programmed");
             }
             if error > ECC_LIMIT && !are_kept {
                 return Err("errors that cannot be corrected, and that are not kept here");
             }
-            marked.insert((block, 0));
+            marked.insert((block, Page::FIRST));
         }
-        if !self.are_marked(&marked, Block::has_copied_pages) {
+        if !self.are_marked(&marked, BlockState::has_copied_pages) {
             return Err("blocks that are not marked as their pages are");
         }
         Ok(())
@@ -191,11 +194,11 @@ impl Nand {
     fn check_reads(&self, reads_before: &[u32], cycles: &[Cycles]) -> Result<(), &'static str> {
         let pages = self.shape.pages_per_block;
         for (page, &reads) in (0u32..).zip(reads_before).filter(|(_, reads)| **reads > 0) {
-            let block = page / pages;
-            if !self.is_programmed(block, page % pages) {
+            let (block, page) = place_of(page, pages);
+            if !self.is_programmed(block, page) {
                 return Err("reads before a page that is not programmed");
             }
-            if reads > self.blocks[block as usize].reads {
+            if reads > self.blocks[block.index()].reads {
                 return Err("more reads before a page than its block had");
             }
         }
@@ -210,11 +213,16 @@ impl Nand {
     }
 
     /// True if exactly the blocks of the places are marked.
-    fn are_marked(&self, places: &BTreeSet<Place>, is_marked: impl Fn(&Block) -> bool) -> bool {
-        let of_places: BTreeSet<u32> = places.iter().map(|&(block, _)| block).collect();
-        let marked = (0u32..).zip(&self.blocks).filter(|(_, state)| is_marked(state)).map(|(block, _)| block);
+    fn are_marked(&self, places: &BTreeSet<Place>, is_marked: impl Fn(&BlockState) -> bool) -> bool {
+        let of_places: BTreeSet<Block> = places.iter().map(|&(block, _)| block).collect();
+        let marked = self.all_blocks().zip(&self.blocks).filter(|(_, state)| is_marked(state)).map(|(block, _)| block);
         of_places.into_iter().eq(marked)
     }
+}
+
+/// A page by its number in an array of blocks of so many.
+fn place_of(index: u32, pages: u32) -> Place {
+    (Block::new(index / pages), Page::new(index % pages))
 }
 
 /// The places as a set, if they ascend.
@@ -227,6 +235,7 @@ mod tests {
     use base::{Cell, Multiplane, ProgramOrder};
 
     use super::*;
+    use crate::tests::{at, b, p};
     use crate::{Shape, StoreKind};
 
     fn empty() -> Nand {
@@ -246,16 +255,16 @@ mod tests {
     /// Block 0 is reprogrammed, 1 of LSB pages, 2 torn, 3 with lost pages, 4 bad, 5 as it was made.
     fn used() -> Nand {
         let mut nand = empty();
-        nand.use_lsb_only(1).unwrap();
+        nand.use_lsb_only(b(1)).unwrap();
         for (block, page) in [(0, 0), (0, 1), (1, 0), (3, 0)] {
-            nand.program(block, page).unwrap();
-            nand.store(block, page, u64::from(block), u128::from(page) << 90);
+            nand.program(b(block), p(page)).unwrap();
+            nand.store(b(block), p(page), u64::from(block), u128::from(page) << 90);
         }
-        nand.read(0, 0).unwrap();
-        nand.reprogram(0, 1).unwrap();
-        nand.tear_erase(2).unwrap();
-        nand.fail_program(3, 1).unwrap();
-        nand.mark_bad(4);
+        nand.read(b(0), p(0)).unwrap();
+        nand.reprogram(b(0), p(1)).unwrap();
+        nand.tear_erase(b(2)).unwrap();
+        nand.fail_program(b(3), p(1)).unwrap();
+        nand.mark_bad(b(4));
         nand
     }
 
@@ -266,17 +275,17 @@ mod tests {
         restored.restore(saved.clone()).unwrap();
         assert_eq!(restored.save(), saved);
         for (state, block) in saved.blocks.iter().copied().zip(0..) {
-            assert_eq!(Block::try_from(<(u32, u32, u16, u8)>::from(state)), Ok(state));
+            assert_eq!(BlockState::try_from(<(u32, u32, u16, u8)>::from(state)), Ok(state));
             // The rules hold as before.
             let mut original = used();
-            for page in 0..4 {
-                assert_eq!(restored.read(block, page), original.read(block, page));
-                assert_eq!(restored.program(block, page), original.program(block, page));
-                assert_eq!(restored.is_lost(block, page), original.is_lost(block, page));
+            for page in Page::all(0..4) {
+                assert_eq!(restored.read(b(block), page), original.read(b(block), page));
+                assert_eq!(restored.program(b(block), page), original.program(b(block), page));
+                assert_eq!(restored.is_lost(b(block), page), original.is_lost(b(block), page));
             }
-            assert_eq!(restored.erase(block), original.erase(block));
+            assert_eq!(restored.erase(b(block)), original.erase(b(block)));
         }
-        assert!(Block::try_from((0, 0, 0, 1 << 6)).is_err());
+        assert!(BlockState::try_from((0, 0, 0, 1 << 6)).is_err());
     }
 
     #[test]
@@ -295,14 +304,14 @@ mod tests {
         refused(&|s| s.blocks[1].next_page = 1, "a block of LSB pages with an upper page next");
         refused(&|s| s.blocks[2].next_page = 1, "a torn block that is in use");
         refused(&|s| s.blocks[2].mark_lsb_only(), "a torn block that is in use");
-        refused(&|s| s.reprogrammed.push((0, 1)), "reprogrammed pages out of order");
+        refused(&|s| s.reprogrammed.push((b(0), p(1))), "reprogrammed pages out of order");
         refused(&|s| s.lost.reverse(), "lost pages out of order");
         for place in [(0, 3), (0, 4), (6, 1), (1, 1)] {
-            refused(&|s| s.reprogrammed = vec![place], "a reprogrammed page that is no programmed MSB page");
+            refused(&|s| s.reprogrammed = vec![at(place)], "a reprogrammed page that is no programmed MSB page");
         }
-        refused(&|s| s.reprogrammed = vec![(0, 0)], "a reprogrammed page that is no programmed MSB page");
+        refused(&|s| s.reprogrammed = vec![(b(0), p(0))], "a reprogrammed page that is no programmed MSB page");
         for place in [(0, 2), (0, 4), (6, 0), (1, 1)] {
-            refused(&|s| s.lost = vec![place], "a lost page that is not programmed");
+            refused(&|s| s.lost = vec![at(place)], "a lost page that is not programmed");
         }
         refused(&|s| s.lost.clear(), "blocks that are not marked as their pages are");
         refused(&|s| s.reprogrammed.clear(), "blocks that are not marked as their pages are");

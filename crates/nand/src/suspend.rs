@@ -35,26 +35,35 @@ impl Nand {
 mod tests {
     use base::{OpKind, ProgramOrder};
 
-    use crate::tests::tlc_die;
+    use crate::tests::{at, b, p, tlc_die};
 
     #[test]
     fn a_suspended_operation_bars_what_it_has_half_done() {
         let nand = tlc_die(ProgramOrder::Shadow);
         let takes = |suspended, kind, place| {
-            let places = [(1, 4), (5, 4)];
-            nand.check_while_suspended((suspended, &places), kind, &[(0, 0), place]).is_ok()
+            let places = [(1, 4), (5, 4)].map(at);
+            nand.check_while_suspended((suspended, &places), kind, &[(b(0), p(0)), place]).is_ok()
         };
         let (read, program, erase) = (OpKind::Read, OpKind::Program, OpKind::Erase);
         // In this order page 4 is the middle page of the wordline of pages 1 and 8.
         for page in 0..12 {
-            assert_eq!(takes(program, read, (1, page)), ![1, 4, 8].contains(&page), "page {page}");
-            assert_eq!(takes(program, read, (5, page)), ![1, 4, 8].contains(&page), "page {page} of the other plane");
-            assert!(
-                takes(program, read, (2, page)) && takes(erase, read, (2, page)) && takes(erase, program, (2, page))
+            assert_eq!(takes(program, read, (b(1), p(page))), ![1, 4, 8].contains(&page), "page {page}");
+            assert_eq!(
+                takes(program, read, (b(5), p(page))),
+                ![1, 4, 8].contains(&page),
+                "page {page} of the other plane"
             );
-            assert!(!takes(erase, read, (1, page)) && !takes(erase, program, (5, page)));
-            assert!(!takes(program, program, (2, page)), "no program while a program is suspended");
+            assert!(
+                takes(program, read, (b(2), p(page)))
+                    && takes(erase, read, (b(2), p(page)))
+                    && takes(erase, program, (b(2), p(page)))
+            );
+            assert!(!takes(erase, read, (b(1), p(page))) && !takes(erase, program, (b(5), p(page))));
+            assert!(!takes(program, program, (b(2), p(page))), "no program while a program is suspended");
         }
-        assert!(!takes(program, erase, (2, 0)) && !takes(erase, erase, (2, 0)), "no erase while anything is suspended");
+        assert!(
+            !takes(program, erase, (b(2), p(0))) && !takes(erase, erase, (b(2), p(0))),
+            "no erase while anything is suspended"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The rules that a command can break.
 
-use base::OpKind;
+use base::{Block, OpKind, Page};
 
 /// A rule of the flash that a command would break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,51 +9,51 @@ pub enum Violation {
     #[error("program of page {page} of block {block}, which is programmed and not erased")]
     ProgramTwice {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A page before its turn (which also programs an MSB page before its LSB page).
     #[error("program of page {page} of block {block} out of order: page {next} is next")]
     ProgramOrder {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
         /// The only page that may be programmed.
-        next: u32,
+        next: Page,
     },
     /// A page that holds nothing.
     #[error("read of page {page} of block {block}, which is not programmed")]
     ReadUnprogrammed {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// The MSB page of a wordline that was reprogrammed: its data are gone.
     #[error("read of page {page} of block {block}, whose wordline was reprogrammed")]
     ReadReprogrammed {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A reprogram of a page that is not an MSB page, is not programmed, or was reprogrammed already.
     #[error("reprogram of page {page} of block {block}, which is not an MSB page programmed once")]
     Reprogram {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A guard page that is not an MSB page.
     #[error("guard page {page} of block {block}, which is not an MSB page over others")]
     Guard {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A copyback from one plane to another.
     #[error("copyback from plane {from} to plane {to}: data cannot leave their plane without leaving the chip")]
@@ -67,51 +67,51 @@ pub enum Violation {
     #[error("use of bad block {block}")]
     BadBlock {
         /// Block.
-        block: u32,
+        block: Block,
     },
     /// A block whose erase was interrupted.
     #[error("use of block {block}, whose erase was interrupted, before it is erased again")]
     TornBlock {
         /// Block.
-        block: u32,
+        block: Block,
     },
     /// An upper page of a block that uses its LSB pages only.
     #[error("program of page {page} of block {block}, an upper page of a block that uses LSB pages only")]
     UpperPage {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A change of mode of a block that is not erased.
     #[error("change of block {block} to LSB pages only, where page {next} is next and not the first")]
     ModeOfUsedBlock {
         /// Block.
-        block: u32,
+        block: Block,
         /// The page that would be programmed next.
-        next: u32,
+        next: Page,
     },
     /// No such page.
     #[error("page {page} of block {block} does not exist")]
     NoSuchPage {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A page of a wordline that is programmed in one shot, before all its pages are there.
     #[error("use of page {page} of block {block}, whose wordline is programmed in one shot and is not complete")]
     PartOfWordline {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A wordline before its turn: pages of the one before it, or its own, have passes to come.
     #[error("first pass of wordline {wordline} of block {block} out of order")]
     FirstPass {
         /// Block.
-        block: u32,
+        block: Block,
         /// Wordline.
         wordline: u32,
     },
@@ -119,7 +119,7 @@ pub enum Violation {
     #[error("second pass of wordline {wordline} of block {block} out of order")]
     SecondPass {
         /// Block.
-        block: u32,
+        block: Block,
         /// Wordline.
         wordline: u32,
     },
@@ -127,9 +127,9 @@ pub enum Violation {
     #[error("read of page {page} of block {block}, whose wordline has not had its second pass")]
     BetweenPasses {
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
     },
     /// A command that a die does not take while an operation is suspended.
     #[error("{kind:?} of page {page} of block {block} while the {suspended:?} of block {of} is suspended")]
@@ -137,13 +137,13 @@ pub enum Violation {
         /// Kind of operation.
         kind: OpKind,
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
         /// Kind of the suspended operation.
         suspended: OpKind,
         /// A block of it.
-        of: u32,
+        of: Block,
     },
     /// A command that a die does not take in cache mode.
     #[error(
@@ -154,9 +154,9 @@ pub enum Violation {
         /// Kind of operation.
         kind: OpKind,
         /// Block.
-        block: u32,
+        block: Block,
         /// Page offset.
-        page: u32,
+        page: Page,
         /// Kind of the operation before it.
         running: OpKind,
     },
@@ -182,9 +182,9 @@ pub enum Violation {
         /// Kind of operation.
         kind: OpKind,
         /// A page offset of the command.
-        first: u32,
+        first: Page,
         /// Another one.
-        second: u32,
+        second: Page,
     },
     /// A multi-plane command on different block offsets.
     #[error(

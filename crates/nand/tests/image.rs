@@ -5,6 +5,16 @@ use base::{Cell, Multiplane, ProgramOrder, ReadLimits, ReprogramWear};
 use engine::Chance;
 use nand::{Image, Nand, SavedArray, Shape, StoreKind};
 
+/// A block by its number.
+fn b(number: u32) -> base::Block {
+    base::Block::new(number)
+}
+
+/// A page of a block by its number.
+fn p(number: u32) -> base::Page {
+    base::Page::new(number)
+}
+
 const PAGE: usize = 64;
 
 fn shape() -> Shape {
@@ -55,27 +65,27 @@ fn carry_out(nand: &mut Nand, step: Step) {
     match step {
         Step::Program(block, seed) => {
             let page = next(nand, block);
-            if nand.program(block, page).is_ok() {
+            if nand.program(b(block), p(page)).is_ok() {
                 let data = if seed.is_multiple_of(7) { 0 } else { nand.take(&bytes_of(seed)) };
-                nand.store(block, page, data, u128::from(seed) << 60 | 5);
+                nand.store(b(block), p(page), data, u128::from(seed) << 60 | 5);
             }
         }
         Step::Copy(from, to) => {
             let (page, target) = (next(nand, from).saturating_sub(1), next(nand, to));
-            let _ = nand.copyback((from, page), (to, target));
+            let _ = nand.copyback((b(from), p(page)), (b(to), p(target)));
         }
-        Step::Erase(block) => drop(nand.erase(block)),
-        Step::TearErase(block) => drop(nand.tear_erase(block)),
-        Step::Fail(block) => drop(nand.fail_program(block, next(nand, block))),
-        Step::Reprogram(block, page) => drop(nand.reprogram(block, page)),
-        Step::FailReprogram(block, page) => drop(nand.fail_reprogram(block, page)),
-        Step::LsbOnly(block) => drop(nand.use_lsb_only(block)),
+        Step::Erase(block) => drop(nand.erase(b(block))),
+        Step::TearErase(block) => drop(nand.tear_erase(b(block))),
+        Step::Fail(block) => drop(nand.fail_program(b(block), p(next(nand, block)))),
+        Step::Reprogram(block, page) => drop(nand.reprogram(b(block), p(page))),
+        Step::FailReprogram(block, page) => drop(nand.fail_reprogram(b(block), p(page))),
+        Step::LsbOnly(block) => drop(nand.use_lsb_only(b(block))),
         Step::Read(block, page) => {
-            if nand.read(block, page).is_ok() {
-                nand.fetch(block, page);
+            if nand.read(b(block), p(page)).is_ok() {
+                nand.fetch(b(block), p(page));
             }
         }
-        Step::Bad(block) => nand.mark_bad(block),
+        Step::Bad(block) => nand.mark_bad(b(block)),
     }
 }
 
@@ -105,10 +115,13 @@ fn contents(nand: &Nand) -> Vec<Option<(u128, Vec<u8>)>> {
     let mut all = Vec::new();
     for block in 0..6 {
         for page in 0..12 {
-            all.push(nand.holds_data(block, page).then(|| {
+            all.push(nand.holds_data(b(block), p(page)).then(|| {
                 let mut bytes = vec![0xaa; PAGE];
-                assert!(nand.copy_out(nand.data(block, page), &mut bytes), "page {page} of block {block} is whole");
-                (nand.spare(block, page), bytes)
+                assert!(
+                    nand.copy_out(nand.data(b(block), p(page)), &mut bytes),
+                    "page {page} of block {block} is whole"
+                );
+                (nand.spare(b(block), p(page)), bytes)
             }));
         }
     }
@@ -185,17 +198,17 @@ fn a_changed_byte_is_found() {
     let open = |identity: &str| Image::open(&path, &shape(), PAGE as u32, identity, true);
     {
         let mut nand = over(open("one\ntwo").unwrap(), false);
-        nand.program(0, 0).unwrap();
+        nand.program(b(0), p(0)).unwrap();
         let data = nand.take(&bytes_of(1));
-        nand.store(0, 0, data, 9);
+        nand.store(b(0), p(0), data, 9);
         assert!(open("one\ntwo").unwrap_err().to_string().contains("is in use by another process"));
     }
     let whole = std::fs::read(&path).unwrap();
     {
         let nand = over(open("one\ntwo").unwrap(), false);
         let mut bytes = vec![0; PAGE];
-        assert!(nand.copy_out(nand.data(0, 0), &mut bytes));
-        assert_eq!((bytes, nand.spare(0, 0)), (bytes_of(1), 9));
+        assert!(nand.copy_out(nand.data(b(0), p(0)), &mut bytes));
+        assert_eq!((bytes, nand.spare(b(0), p(0))), (bytes_of(1), 9));
     }
     let other = open("one\nthree").unwrap_err().to_string();
     assert!(other.contains("it has `two`, and this one `three`"), "{other}");
@@ -222,7 +235,7 @@ fn a_changed_byte_is_found() {
     changed[data + 5] ^= 1;
     std::fs::write(&path, &changed).unwrap();
     let nand = over(open("one\ntwo").unwrap(), false);
-    assert!(!nand.copy_out(nand.data(0, 0), &mut [0; PAGE]), "data that were not written cannot be read");
+    assert!(!nand.copy_out(nand.data(b(0), p(0)), &mut [0; PAGE]), "data that were not written cannot be read");
     drop(nand);
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(open("one\ntwo").unwrap_err().to_string().contains("bytes, and"));

@@ -5,6 +5,16 @@ use base::{Cell, Multiplane, PageLayout, ProgramOrder, ReadLimits, ReprogramWear
 use engine::Chance;
 use nand::{Disturbed, Nand, Shape, StoreKind, Violation};
 
+/// A block by its number.
+fn b(number: u32) -> base::Block {
+    base::Block::new(number)
+}
+
+/// A page of a block by its number.
+fn p(number: u32) -> base::Page {
+    base::Page::new(number)
+}
+
 const BLOCKS: u32 = 4;
 const BLOCKS_PER_PLANE: u32 = 2;
 const PAGES: u32 = 24;
@@ -122,7 +132,7 @@ impl Model {
         let reads = state.reads - state.reads_before[page as usize];
         self.highest = self.highest.max(f64::from(reads) / f64::from(limit));
         if reads > limit && self.disturbed.is_none() {
-            self.disturbed = Some(Disturbed { block, page, reads, limit });
+            self.disturbed = Some(Disturbed { block: b(block), page: p(page), reads, limit });
         }
     }
 
@@ -203,7 +213,7 @@ fn assert_same(nand: &Nand, model: &Model, block: u32) {
     assert_eq!((found.is_torn(), found.is_bad(), found.is_lsb_only()), (wanted.torn, wanted.bad, wanted.lsb_only));
     assert_eq!(found.is_low_density(), !wanted.reprogrammed.is_empty());
     assert_eq!(found.has_lost_pages(), wanted.pages.contains(&Page::Lost));
-    assert_eq!(nand.effective(block), wanted.wear as f64 / 1000.0);
+    assert_eq!(nand.effective(b(block)), wanted.wear as f64 / 1000.0);
     assert_eq!(nand.highest_share(), model.limits.as_ref().map(|_| model.highest));
     assert_eq!(nand.disturbed(), model.disturbed);
     if !wanted.bad && !wanted.torn {
@@ -211,21 +221,21 @@ fn assert_same(nand: &Nand, model: &Model, block: u32) {
     }
     for page in 0..PAGES {
         let wanted = model.page(block, page);
-        assert_eq!(nand.is_programmed(block, page), wanted != Page::Erased);
-        assert_eq!(nand.is_lost(block, page), wanted == Page::Lost);
-        assert_eq!(nand.has_guard_levels(block, page), model.is_low(block, page));
+        assert_eq!(nand.is_programmed(b(block), p(page)), wanted != Page::Erased);
+        assert_eq!(nand.is_lost(b(block), p(page)), wanted == Page::Lost);
+        assert_eq!(nand.has_guard_levels(b(block), p(page)), model.is_low(block, page));
         if wanted != Page::Erased {
             let state = &model.blocks[block as usize];
             let limit = model.limit(block, page);
             let left = limit.map(|limit| limit.saturating_sub(state.reads - state.reads_before[page as usize]));
-            assert_eq!(nand.reads_left(block, page), left, "page {page} of block {block}");
+            assert_eq!(nand.reads_left(b(block), p(page)), left, "page {page} of block {block}");
         }
-        assert_eq!(nand.holds_data(block, page), model.may_read(block, page) && wanted != Page::Lost);
+        assert_eq!(nand.holds_data(b(block), p(page)), model.may_read(block, page) && wanted != Page::Lost);
         match wanted {
             Page::Holds(stamp, spare) => {
-                assert_eq!((nand.data(block, page), nand.spare(block, page)), (stamp, spare));
+                assert_eq!((nand.data(b(block), p(page)), nand.spare(b(block), p(page))), (stamp, spare));
             }
-            Page::Lost => assert_eq!((nand.data(block, page), nand.spare(block, page)), (0, 0)),
+            Page::Lost => assert_eq!((nand.data(b(block), p(page)), nand.spare(b(block), p(page))), (0, 0)),
             Page::Erased => {}
         }
     }
@@ -245,7 +255,7 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
     let (block, page) = address(random, model);
     let (found, legal): (Result<(), Violation>, bool) = match random.below(64) {
         0 if model.blocks.iter().filter(|state| state.bad).count() < 2 && random.below(50) == 0 => {
-            nand.mark_bad(block);
+            nand.mark_bad(b(block));
             model.blocks[block as usize].bad = true;
             (Ok(()), true)
         }
@@ -254,7 +264,7 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
             if legal {
                 model.erase(block);
             }
-            (nand.erase(block), legal)
+            (nand.erase(b(block)), legal)
         }
         2 if random.below(4) == 0 => {
             let legal = !model.blocks[block as usize].bad;
@@ -262,7 +272,7 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
                 model.erase(block);
                 model.blocks[block as usize].torn = true;
             }
-            (nand.tear_erase(block), legal)
+            (nand.tear_erase(b(block)), legal)
         }
         3..=5 => {
             let erased = model.blocks[block as usize].pages.iter().all(|&page| page == Page::Erased);
@@ -270,14 +280,14 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
             if legal {
                 model.blocks[block as usize].lsb_only = true;
             }
-            (nand.use_lsb_only(block), legal)
+            (nand.use_lsb_only(b(block)), legal)
         }
         6..=8 => {
             let legal = model.may_program(block, page);
             if legal {
                 model.fail(block, page);
             }
-            (nand.fail_program(block, page), legal)
+            (nand.fail_program(b(block), p(page)), legal)
         }
         9 | 10 => {
             // The last MSB page, so that many of them are, or any page.
@@ -288,12 +298,12 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
                     model.set(block, page, Page::Lost);
                     model.blocks[block as usize].was_reprogrammed = true;
                 }
-                (nand.fail_reprogram(block, page), legal)
+                (nand.fail_reprogram(b(block), p(page)), legal)
             } else {
                 if legal {
                     model.reprogram(block, page);
                 }
-                (nand.reprogram(block, page), legal)
+                (nand.reprogram(b(block), p(page)), legal)
             }
         }
         11 | 12 => {
@@ -302,13 +312,13 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
                 if legal {
                     model.fail(block, page);
                 }
-                (nand.fail_program_guard(block, page), legal)
+                (nand.fail_program_guard(b(block), p(page)), legal)
             } else {
                 if legal {
                     model.program(block, page, Page::Holds(0, 0));
                     model.blocks[block as usize].reprogrammed.push(page);
                 }
-                (nand.program_guard(block, page), legal)
+                (nand.program_guard(b(block), p(page)), legal)
             }
         }
         13..=19 => {
@@ -323,21 +333,21 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
             if legal {
                 model.program(block, page, model.page(from.0, from.1));
             }
-            (nand.copyback(from, (block, page)), legal)
+            (nand.copyback((b(from.0), p(from.1)), (b(block), p(page))), legal)
         }
         20..=39 => {
             let legal = model.may_read(block, page);
             if legal {
                 model.read(block, page);
             }
-            (nand.read(block, page), legal)
+            (nand.read(b(block), p(page)), legal)
         }
         _ => {
             let legal = model.may_program(block, page);
-            let found = nand.program(block, page);
+            let found = nand.program(b(block), p(page));
             if legal {
                 let (stamp, spare) = (random.next(), u128::from(random.next()) << 64 | u128::from(random.next()));
-                nand.store(block, page, stamp, spare);
+                nand.store(b(block), p(page), stamp, spare);
                 model.program(block, page, Page::Holds(stamp, spare));
             }
             (found, legal)
@@ -365,7 +375,7 @@ fn random_commands_end_as_the_model_says() {
                 for _ in 0..1000 {
                     legal += u32::from(step(&mut random, &mut nand, &mut model));
                     (0..BLOCKS).for_each(|block| assert_same(&nand, &model, block));
-                    low += u32::from(nand.blocks().iter().any(nand::Block::is_low_density));
+                    low += u32::from(nand.blocks().iter().any(nand::BlockState::is_low_density));
                 }
                 lost += nand.lost().len();
                 disturbed += u32::from(nand.disturbed().is_some());

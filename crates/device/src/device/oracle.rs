@@ -96,7 +96,7 @@ impl ArrayView for Flash {
     }
 
     fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
-        let block = &self.nand().blocks()[self.block_of(at) as usize];
+        let block = &self.nand().blocks()[self.block_of(at).index()];
         (block.next_page > 0).then(|| block.is_lsb_only())
     }
 }
@@ -368,7 +368,7 @@ mod canary {
         restore(config, device, saved);
     }
 
-    fn place(device: &Device, lpn: u32) -> (u32, u32) {
+    fn place(device: &Device, lpn: u32) -> (base::Block, base::Page) {
         let place = device.ftl.geometry().place(device.ftl.lookup(Lpn(lpn)).unwrap());
         (place.block, place.page)
     }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use base::programming::PROGRAMMING;
-use base::{Ppn, Unit};
+use base::{Block, Page, Ppn, Unit};
 use ftl::{PagePayload, Placed, Way};
 use nand::StoreKind;
 
@@ -45,7 +45,7 @@ pub(super) struct Assembly {
     /// Pages have frames even if they store nothing and are programmed like any other.
     keeps_all: bool,
     /// By block and page.
-    pub(super) frames: BTreeMap<(u32, u32), Frame>,
+    pub(super) frames: BTreeMap<(Block, Page), Frame>,
     /// By block, the page that is placed next; empty where pages are programmed one by one.
     next_pages: Vec<u16>,
     /// By block, wordlines whose second pass was sent; empty where there is one pass.
@@ -118,7 +118,7 @@ impl Flash {
         let next_pages = self.nand.blocks().iter().map(|block| block.next_page);
         let are_whole = self.gathers();
         let next_pages = if are_whole { next_pages.collect() } else { Vec::new() };
-        let bits = self.nand.last_of_wordline(0) as u16 + 1;
+        let bits = self.nand.pages_together() as u16;
         let sent = next_pages.iter().map(|&page| page / bits);
         let sent = if wordlines == Wordlines::TwoPass { sent.collect() } else { Vec::new() };
         let keeps_all = keeps_all || are_whole || self.nand.stores() != StoreKind::Nothing;
@@ -202,7 +202,7 @@ impl Flash {
     }
 
     /// Takes the frame of a page, if it has one: its program has come to its end.
-    pub(super) fn take_frame(&mut self, at: (u32, u32)) -> Option<Frame> {
+    pub(super) fn take_frame(&mut self, at: (Block, Page)) -> Option<Frame> {
         let frame = self.assembly.frames.remove(&at)?;
         if let Some(unit) = frame.old {
             let holding = &mut self.assembly.holding[unit.index()];
@@ -230,10 +230,10 @@ impl Flash {
     }
 
     /// The placed pages of a block are one more. Returns its number and that page.
-    fn note_placed(&mut self, at: Ppn) -> (u32, u32) {
+    fn note_placed(&mut self, at: Ppn) -> (Block, Page) {
         let (block, page) = self.address(at);
-        if let Some(next) = self.assembly.next_pages.get_mut(block as usize) {
-            *next = page as u16 + 1;
+        if let Some(next) = self.assembly.next_pages.get_mut(block.index()) {
+            *next = page.number() as u16 + 1;
         }
         (block, page)
     }
@@ -257,7 +257,7 @@ impl Flash {
     }
 
     /// The array programs a page of several; their data are stored when all of them are there.
-    pub(super) fn program_page(&mut self, block: u32, page: u32) {
+    pub(super) fn program_page(&mut self, block: Block, page: Page) {
         obey(self.nand.program(block, page));
     }
 
@@ -276,7 +276,7 @@ impl Flash {
 
     /// The second pass over the wordlines of these pages is sent.
     pub(crate) fn sends_second_pass(&mut self, last: Ppn) {
-        let block = self.address(last).0 as usize;
+        let block = self.address(last).0.index();
         self.assembly.sent[block] += 1;
     }
 
@@ -311,7 +311,7 @@ impl Flash {
     pub(super) fn forget_placed(&mut self, unit: Unit) {
         if !self.assembly.next_pages.is_empty() {
             for lane in 0..self.geometry.unit_width {
-                let block = self.geometry.block_of(unit, lane) as usize;
+                let block = self.geometry.block_of(unit, lane).index();
                 self.assembly.next_pages[block] = 0;
                 if let Some(sent) = self.assembly.sent.get_mut(block) {
                     *sent = 0;
@@ -335,17 +335,16 @@ impl Flash {
     }
 
     /// The page of a block that is placed next.
-    pub(super) fn next_page_of(&self, block: u32) -> u32 {
-        match self.assembly.next_pages.get(block as usize) {
+    pub(super) fn next_page_of(&self, block: Block) -> u32 {
+        match self.assembly.next_pages.get(block.index()) {
             Some(&next) => next.into(),
-            None => self.nand.blocks()[block as usize].next_page.into(),
+            None => self.nand.blocks()[block.index()].next_page.into(),
         }
     }
 
     /// The wordline of a page has had its second pass, or is sent for it.
-    pub(super) fn is_sent_twice(&self, block: u32, page: u32) -> bool {
-        let bits = self.nand.last_of_wordline(0) + 1;
-        page / bits < u32::from(self.assembly.sent[block as usize])
+    pub(super) fn is_sent_twice(&self, block: Block, page: Page) -> bool {
+        page.number() / self.nand.pages_together() < u32::from(self.assembly.sent[block.index()])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Faults of the flash and of the power, and what is there after them: a fault is armed, happens at the operation it is armed for, and
 //! leaves what the device's aids leave. They are looked for only where pages have payloads.
 
-use base::{OpKind, Ppn, Slot, Unit};
+use base::{Block, OpKind, Page, Ppn, Slot, Unit};
 use nand::StoreKind;
 
 use super::{Content, Flash, Programmed, obey};
@@ -222,7 +222,7 @@ impl Flash {
     }
 
     /// A program that does not come to its end.
-    pub(super) fn fail_program(&mut self, block: u32, page: u32) -> Programmed {
+    pub(super) fn fail_program(&mut self, block: Block, page: Page) -> Programmed {
         self.fill_page_buffer(block, page);
         obey(self.nand.fail_program(block, page));
         self.told_of_failure()
@@ -235,10 +235,10 @@ impl Flash {
 
     /// What a page buffer still holds of the wordline that a program is about to destroy. It keeps every lower
     /// page until its wordline is complete; here it is filled when it is needed, with the same result.
-    pub(super) fn fill_page_buffer(&mut self, block: u32, page: u32) {
+    pub(super) fn fill_page_buffer(&mut self, block: Block, page: Page) {
         self.page_buffer.clear();
         if self.supply.aid == Aid::PageBuffer && !self.supply.is_off {
-            for lower in (0..page).filter(|&lower| self.nand.share_wordline(lower, page)) {
+            for lower in Page::all(0..page.number()).filter(|&lower| self.nand.share_wordline(lower, page)) {
                 let content = self.content_at(block, lower);
                 let unit = self.geometry.unit_of_block(block);
                 let lanes = 0..self.geometry.unit_width;
@@ -263,7 +263,7 @@ impl Flash {
     /// Whether the erase of a unit was interrupted: it has to be erased again before it is used.
     pub(crate) fn is_torn(&self, unit: Unit) -> bool {
         (0..self.geometry.unit_width)
-            .any(|lane| self.nand.blocks()[self.geometry.block_of(unit, lane) as usize].is_torn())
+            .any(|lane| self.nand.blocks()[self.geometry.block_of(unit, lane).index()].is_torn())
     }
 
     /// What is in the slots of a unit, in order. Reading a spare area takes a page read, which is counted by
@@ -273,7 +273,7 @@ impl Flash {
         self.geometry.slots_from(Slot::FIRST).map(move |slot| {
             let block = self.geometry.block_of(unit, self.geometry.lane_of_slot(slot));
             let page = self.geometry.page_of_slot(slot);
-            if self.nand.blocks()[block as usize].is_torn() {
+            if self.nand.blocks()[block.index()].is_torn() {
                 Found::Torn
             } else if !self.nand.is_programmed(block, page) {
                 Found::Unprogrammed
@@ -583,7 +583,7 @@ mod tests {
         flash.arm(Fault::PowerCut { at: 1, during: false });
         flash.reprogram(msb).expect_done();
         assert!(flash.nand.blocks()[0].is_low_density() && !flash.is_off());
-        assert_eq!((flash.operations(), flash.reads_of(0)), (1, 2));
+        assert_eq!((flash.operations(), flash.reads_of(Block::new(0))), (1, 2));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! wordlines are programmed in two passes, the second one comes with the first pass of the wordline behind, or, where there is none,
 //! at once; until then a page lies in its frame.
 
-use base::{Ppn, Slot, Unit};
+use base::{Block, Page, Ppn, Slot, Unit};
 use ftl::{PagePayload, Placed, Way};
 
 use super::assembly::{Data, Frame, Wordlines};
@@ -22,7 +22,7 @@ impl Flash {
     pub(super) fn gather(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
         let (block, page) = self.address(placed.at);
         // Blocks of LSB pages have one page to a wordline, and a page that is programmed once more is there already.
-        if placed.way != Way::Plain || self.nand.blocks()[block as usize].is_lsb_only() {
+        if placed.way != Way::Plain || self.nand.blocks()[block.index()].is_lsb_only() {
             return self.program_as(placed.at, placed.way, content);
         }
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
@@ -48,7 +48,7 @@ impl Flash {
     }
 
     /// Programs a unit, whose last page that is.
-    fn program_unit(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
+    fn program_unit(&mut self, ppn: Ppn, block: Block, last: Page) -> Programmed {
         match self.fate_of_program() {
             Fate::Completes => {
                 self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
@@ -61,7 +61,7 @@ impl Flash {
     }
 
     /// The first pass over a wordline, whose last page that is, and the second pass that is due then.
-    fn program_passes(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
+    fn program_passes(&mut self, ppn: Ppn, block: Block, last: Page) -> Programmed {
         match self.fate_of_program() {
             Fate::Completes => {
                 self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
@@ -71,9 +71,8 @@ impl Flash {
             Fate::Fails => return self.fail_unit(ppn, block, last),
             Fate::IsIgnored => return self.drop_frames(block),
         }
-        let bits = self.nand.last_of_wordline(0) + 1;
-        let before = last.checked_sub(bits);
-        let own = (last + 1 == self.geometry.pages_per_block).then_some(last);
+        let before = last.minus(self.nand.pages_together());
+        let own = (last.number() + 1 == self.geometry.pages_per_block).then_some(last);
         for due in before.into_iter().chain(own) {
             if self.nand.is_final(block, due) {
                 continue;
@@ -91,13 +90,14 @@ impl Flash {
     }
 
     /// The pages of a unit that the array does not have; an earlier run may have left some there.
-    fn pages_of_unit(&self, block: u32, last: u32) -> std::ops::RangeInclusive<u32> {
-        u32::from(self.nand.blocks()[block as usize].next_page)..=last
+    fn pages_of_unit(&self, block: Block, last: Page) -> impl Iterator<Item = Page> + use<> {
+        Page::all(u32::from(self.nand.blocks()[block.index()].next_page)..last.number() + 1)
     }
 
     /// The array has a unit, whose last page that is.
-    fn land(&mut self, block: u32, last: u32) {
-        for page in last - self.nand.last_of_wordline(0)..=last {
+    fn land(&mut self, block: Block, last: Page) {
+        let end = last.number() + 1;
+        for page in Page::all(end - self.nand.pages_together()..end) {
             if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page)) {
                 self.nand.store(block, page, content.data, content.spare);
                 self.assembly.landed.push(Stamp::unpack(content.data));
@@ -107,8 +107,8 @@ impl Flash {
 
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as
     /// well. Unless the power is off, all that waits in the reclaim unit is held, and by a page buffer the wordline's lower pages.
-    fn fail_unit(&mut self, ppn: Ppn, block: u32, last: u32) -> Programmed {
-        self.fill_page_buffer(block, last - self.nand.last_of_wordline(0));
+    fn fail_unit(&mut self, ppn: Ppn, block: Block, last: Page) -> Programmed {
+        self.fill_page_buffer(block, Page::new(last.number() + 1 - self.nand.pages_together()));
         self.pages_of_unit(block, last).for_each(|page| obey(self.nand.fail_program(block, page)));
         self.nand.fail_passes(block);
         if self.is_off() {
@@ -125,9 +125,13 @@ impl Flash {
     }
 
     /// The power is off: what waits in a block is gone.
-    fn drop_frames(&mut self, block: u32) -> Programmed {
-        let waiting: Vec<(u32, u32)> =
-            self.assembly.frames.range((block, 0)..(block + 1, 0)).map(|(&at, _)| at).collect();
+    fn drop_frames(&mut self, block: Block) -> Programmed {
+        let waiting: Vec<(Block, Page)> = self
+            .assembly
+            .frames
+            .range((block, Page::FIRST)..=(block, Page::new(u32::MAX)))
+            .map(|(&at, _)| at)
+            .collect();
         for at in waiting {
             self.take_frame(at);
         }
@@ -177,9 +181,9 @@ impl Flash {
 
     /// A reclaim unit with a program unit of which the array has a part; only a loaded state has one.
     pub(crate) fn unit_in_part(&self) -> Option<Unit> {
-        let bits = self.nand.last_of_wordline(0) + 1;
-        let is_in_part = |block: u32| {
-            let state = &self.nand.blocks()[block as usize];
+        let bits = self.nand.pages_together();
+        let is_in_part = |block: Block| {
+            let state = &self.nand.blocks()[block.index()];
             u32::from(state.next_page) % bits > 0 && !state.is_lsb_only()
         };
         let mut units = self.geometry.all_units();

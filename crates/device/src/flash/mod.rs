@@ -12,7 +12,7 @@ mod wordlines;
 
 use std::sync::Arc;
 
-use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
+use base::{Block, Geometry, Lpn, Multiplane, OpKind, Page, Ppn, ReadLimits, Slot, Unit, Wear};
 use ftl::PageAddress;
 use nand::{Image, Nand, Shape, StoreKind, Violation};
 
@@ -157,42 +157,48 @@ impl Flash {
 
     /// Global block number and page offset.
     #[inline]
-    fn address(&self, ppn: Ppn) -> (u32, u32) {
+    fn address(&self, ppn: Ppn) -> (Block, Page) {
         if self.geometry.unit_width == 1 {
-            // Units are blocks and slots are pages, so two of the three divisions fall away.
+            // Two of the three divisions fall away.
             let (unit, slot) = self.geometry.unit_and_slot(ppn);
-            (unit.number(), slot.number())
+            Flash::of_block(unit, slot)
         } else {
             let place = self.geometry.place(ppn);
             (place.block, place.page)
         }
     }
 
+    /// Where a page is if units are blocks and slots are pages.
+    #[inline(always)]
+    fn of_block(unit: Unit, slot: Slot) -> (Block, Page) {
+        (Block::new(unit.number()), Page::new(slot.number()))
+    }
+
     /// Asks for the state of the block of a page that will be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, ppn: Ppn) {
-        engine::prefetch(self.nand.blocks(), self.address(ppn).0 as usize);
+        engine::prefetch(self.nand.blocks(), self.address(ppn).0.index());
     }
 
     /// The page offset of a page in its block.
     #[inline]
-    pub(crate) fn page_offset(&self, ppn: Ppn) -> u32 {
+    pub(crate) fn page_offset(&self, ppn: Ppn) -> Page {
         self.address(ppn).1
     }
 
     /// The block of a page.
-    pub(crate) fn block_of(&self, ppn: Ppn) -> u32 {
+    pub(crate) fn block_of(&self, ppn: Ppn) -> Block {
         self.address(ppn).0
     }
 
     /// How often the block of a page was erased.
     pub(crate) fn erases_of(&self, ppn: Ppn) -> u32 {
-        self.nand.blocks()[self.address(ppn).0 as usize].erases
+        self.nand.blocks()[self.address(ppn).0.index()].erases
     }
 
     /// Whether a page is the last one of its block.
     pub(crate) fn is_last_of_block(&self, ppn: Ppn) -> bool {
-        self.page_offset(ppn) + 1 == self.geometry.pages_per_block
+        self.page_offset(ppn).number() + 1 == self.geometry.pages_per_block
     }
 
     /// Reads a page. One that lost its content is empty, as all are where pages store nothing.
@@ -241,7 +247,8 @@ impl Flash {
     /// Reads a page where pages store nothing and units are blocks.
     #[inline(always)]
     pub(crate) fn read_spot(&mut self, spot: PageAddress) {
-        obey(self.nand.read(spot.unit.number(), spot.slot.number()));
+        let (block, page) = Flash::of_block(spot.unit, spot.slot);
+        obey(self.nand.read(block, page));
     }
 
     /// Reads pages of a block from one on, where pages store nothing and units are blocks.
@@ -254,7 +261,7 @@ impl Flash {
     /// Whether pages of a unit can be moved several at once: it is an ordinary block, and pages store nothing.
     #[inline]
     pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
-        self.geometry.unit_width == 1 && self.nand.takes_runs(unit.number()) && !self.gathers()
+        self.geometry.unit_width == 1 && self.nand.takes_runs(Block::new(unit.number())) && !self.gathers()
     }
 
     /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
@@ -268,7 +275,8 @@ impl Flash {
     /// Programs a page where pages store nothing and units are blocks.
     #[inline(always)]
     pub(crate) fn program_spot(&mut self, spot: PageAddress) {
-        obey(self.nand.program(spot.unit.number(), spot.slot.number()));
+        let (block, page) = Flash::of_block(spot.unit, spot.slot);
+        obey(self.nand.program(block, page));
     }
 
     /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
@@ -303,7 +311,7 @@ impl Flash {
                 Fate::IsIgnored => {}
             }
         }
-        self.nand.note_erase_of(0, if fate == Fate::IsIgnored { 1 } else { 0 });
+        self.nand.note_erase_of(Block::new(0), if fate == Fate::IsIgnored { 1 } else { 0 });
         self.forget_placed(unit);
         u64::from(self.geometry.unit_width)
     }
@@ -355,7 +363,7 @@ impl Flash {
 
     /// Content that the array has in a page.
     #[inline]
-    fn content_at(&self, block: u32, page: u32) -> Content {
+    fn content_at(&self, block: Block, page: Page) -> Content {
         Content { data: self.nand.data(block, page), spare: self.nand.spare(block, page) }
     }
 
@@ -408,8 +416,8 @@ impl Flash {
     }
 
     /// Page reads of a block since its last erase, by its number in the device.
-    pub(crate) fn reads_of(&self, block: u32) -> u32 {
-        self.nand.blocks()[block as usize].reads
+    pub(crate) fn reads_of(&self, block: Block) -> u32 {
+        self.nand.blocks()[block.index()].reads
     }
 }
 

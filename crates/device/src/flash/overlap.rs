@@ -3,7 +3,7 @@
 
 use std::iter;
 
-use base::{OpKind, Ppn, Unit};
+use base::{Block, OpKind, Page, Ppn, Unit};
 use nand::{Cached, Violation};
 
 use super::{Flash, obey};
@@ -37,9 +37,9 @@ impl Flash {
     }
 
     #[inline]
-    fn same_block_offset(&self, first: u32, second: u32) -> bool {
+    fn same_block_offset(&self, first: Block, second: Block) -> bool {
         let blocks = self.geometry.blocks_per_plane;
-        !self.block_address_constraint || first % blocks == second % blocks
+        !self.block_address_constraint || first.number() % blocks == second.number() % blocks
     }
 
     /// Has the array confirm that pages may share a command; the scheduler made sure, and the array checks.
@@ -52,7 +52,7 @@ impl Flash {
             let address = |ppn: Ppn| {
                 if self.geometry.unit_width > 1 && self.geometry.parts == 1 && self.geometry.are_in_a_row(first, ppn) {
                     let planes = ppn.0.wrapping_sub(first.0);
-                    (block.wrapping_add(planes.wrapping_mul(self.geometry.blocks_per_plane)), page)
+                    (Block::new(block.number().wrapping_add(planes.wrapping_mul(self.geometry.blocks_per_plane))), page)
                 } else {
                     self.address(ppn)
                 }
@@ -63,12 +63,12 @@ impl Flash {
 
     /// Asks about the addresses of the pages of a command, which are few but where a flash page has several map units.
     #[inline]
-    fn at_places<T>(&self, ppns: impl ExactSizeIterator<Item = Ppn>, ask: impl FnOnce(&[(u32, u32)]) -> T) -> T {
+    fn at_places<T>(&self, ppns: impl ExactSizeIterator<Item = Ppn>, ask: impl FnOnce(&[(Block, Page)]) -> T) -> T {
         let count = ppns.len();
         if count > FEW {
             return ask(&ppns.map(|ppn| self.address(ppn)).collect::<Vec<_>>());
         }
-        let mut places = [(0, 0); FEW];
+        let mut places = [(Block::new(0), Page::FIRST); FEW];
         places.iter_mut().zip(ppns).for_each(|(place, ppn)| *place = self.address(ppn));
         ask(&places[..count])
     }

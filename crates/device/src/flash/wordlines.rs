@@ -1,6 +1,6 @@
 //! Wordlines that are programmed as a whole, in one shot or in two passes: which pages of one are placed, and which can be read.
 
-use base::{Geometry, Ppn};
+use base::{Block, Geometry, Page, Ppn};
 
 use super::{Flash, obey};
 
@@ -14,32 +14,32 @@ impl Flash {
 
     /// All pages of the wordline of a page are placed.
     #[inline]
-    fn are_placed(&self, block: u32, page: u32) -> bool {
-        self.nand.last_of_wordline(page) < self.next_page_of(self.last_block_of_row(block))
+    fn are_placed(&self, block: Block, page: Page) -> bool {
+        self.nand.last_of_wordline(page).number() < self.next_page_of(self.last_block_of_row(block))
     }
 
     /// The block whose pages are placed last of those that are programmed together with pages of a block. Flash pages of a row are,
     /// where they are of several pages.
     #[inline]
-    fn last_block_of_row(&self, block: u32) -> u32 {
+    fn last_block_of_row(&self, block: Block) -> Block {
         if self.geometry.parts == 1 {
             block
         } else {
-            block + self.lanes_of_row(block).1 * self.geometry.blocks_per_plane
+            Block::new(block.number() + self.lanes_of_row(block).1 * self.geometry.blocks_per_plane)
         }
     }
 
     /// The blocks whose pages are programmed together with those of a block that is the last one of them.
-    pub(super) fn blocks_programmed_with(&self, last: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(super) fn blocks_programmed_with(&self, last: Block) -> impl Iterator<Item = Block> + use<> {
         let before = if self.geometry.parts == 1 { 0 } else { self.lanes_of_row(last).0 };
         let blocks_per_plane = self.geometry.blocks_per_plane;
-        (0..=before).rev().map(move |lane| last - lane * blocks_per_plane)
+        (0..=before).rev().map(move |lane| Block::new(last.number() - lane * blocks_per_plane))
     }
 
     /// Blocks of the reclaim unit of a block on planes before and behind its own.
-    fn lanes_of_row(&self, block: u32) -> (u32, u32) {
+    fn lanes_of_row(&self, block: Block) -> (u32, u32) {
         let Geometry { unit_width, blocks_per_plane, .. } = self.geometry;
-        let lane = block / blocks_per_plane % unit_width;
+        let lane = block.number() / blocks_per_plane % unit_width;
         (lane, unit_width - 1 - lane)
     }
 
@@ -50,11 +50,11 @@ impl Flash {
 
     /// Which program of its block brings a page, of those that program as much as it.
     pub(crate) fn program_of(&self, ppn: Ppn) -> u32 {
-        self.page_offset(ppn) / (self.nand.last_of_wordline(0) + 1)
+        self.page_offset(ppn).number() / self.nand.pages_together()
     }
 
     /// Two pages lie in blocks that are programmed together.
-    pub(crate) fn are_programmed_together(&self, first: u32, second: u32) -> bool {
+    pub(crate) fn are_programmed_together(&self, first: Block, second: Block) -> bool {
         self.last_block_of_row(first) == self.last_block_of_row(second)
     }
 
@@ -67,20 +67,19 @@ impl Flash {
     /// Whether all pages of the wordline behind a page's are placed as well, if there is one.
     pub(crate) fn is_next_whole(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
-        let next = self.nand.last_of_wordline(page) + 1;
-        next == self.geometry.pages_per_block || self.are_placed(block, next)
+        let next = self.nand.last_of_wordline(page).plus(1);
+        next.number() == self.geometry.pages_per_block || self.are_placed(block, next)
     }
 
     /// The last page of the wordline of a page.
-    pub(crate) fn last_of_wordline(&self, page: u32) -> u32 {
+    pub(crate) fn last_of_wordline(&self, page: Page) -> Page {
         self.nand.last_of_wordline(page)
     }
 
     /// The last page of the wordline before that of a last page, and its block.
-    pub(crate) fn last_of_wordline_before(&self, ppn: Ppn) -> Option<(u32, u32)> {
+    pub(crate) fn last_of_wordline_before(&self, ppn: Ppn) -> Option<(Block, Page)> {
         let (block, page) = self.address(ppn);
-        let bits = self.nand.last_of_wordline(0) + 1;
-        page.checked_sub(bits).map(|before| (block, before))
+        page.minus(self.nand.pages_together()).map(|before| (block, before))
     }
 
     /// Whether a page's wordline has had its second pass, or has it now.
@@ -91,7 +90,7 @@ impl Flash {
 
     /// The same of a page of a block.
     #[inline]
-    pub(crate) fn is_final_at(&self, (block, page): (u32, u32)) -> bool {
+    pub(crate) fn is_final_at(&self, (block, page): (Block, Page)) -> bool {
         self.is_sent_twice(block, page)
     }
 

@@ -10,7 +10,7 @@ mod in_time;
 
 pub use in_time::{Cuts, try_cuts};
 
-use base::{Domain, Instant, Lpn, Request, RequestKind};
+use base::{Block, Domain, Instant, Lpn, Page, Request, RequestKind};
 use config::Config;
 use engine::Chance;
 use files::Interrupt;
@@ -184,7 +184,7 @@ fn scan_seconds(device: &Device, config: &Config) -> f64 {
         // A read brings all parts of a flash page.
         let reads = (0..u32::from(state.next_page))
             .step_by(geometry.parts as usize)
-            .filter(|&page| device.flash.nand().is_programmed(block as u32, page))
+            .filter(|&page| device.flash.nand().is_programmed(Block::new(block as u32), Page::new(page)))
             .map(|page| config.device.timing.read[usize::from(layout.page_type(page).0)].ns());
         planes[block / geometry.blocks_per_plane as usize] += reads.sum::<u64>();
     }

@@ -1,6 +1,6 @@
 //! How long things take, and in which line of timers each wait is.
 
-use base::{Duration, Geometry, InStep, OpKind, PageLayout};
+use base::{Duration, Geometry, InStep, OpKind, Page, PageLayout};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
 
@@ -206,7 +206,7 @@ impl Timing {
 
     /// The read of a page that follows on the program of a page, by their offsets in their blocks.
     #[inline(always)]
-    pub(super) fn read_behind(&self, program: impl FnOnce() -> u32, read: impl FnOnce() -> u32) -> Delay {
+    pub(super) fn read_behind(&self, program: impl FnOnce() -> Page, read: impl FnOnce() -> Page) -> Delay {
         if self.types.is_empty() {
             return self.pairs[0][0];
         }
@@ -272,7 +272,7 @@ impl Timing {
 
     /// The times of the array for a page of that offset in its block.
     #[inline(always)]
-    pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> u32) -> Delay {
+    pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> Page) -> Delay {
         let delays = match kind {
             OpKind::Read => &self.read,
             OpKind::Program => &self.program,
@@ -283,13 +283,13 @@ impl Timing {
 
     /// The times of the array to copy a page between such offsets of two blocks.
     #[inline]
-    pub(super) fn array_of_copyback(&self, from: u32, to: u32) -> Delay {
+    pub(super) fn array_of_copyback(&self, from: Page, to: Page) -> Delay {
         if self.types.is_empty() { self.copy[0][0] } else { self.copy[self.page_type(from)][self.page_type(to)] }
     }
 
     #[inline]
-    fn page_type(&self, page_offset: u32) -> usize {
-        usize::from(self.types[page_offset as usize]) % MAX_BITS
+    fn page_type(&self, page_offset: Page) -> usize {
+        usize::from(self.types[page_offset.index()]) % MAX_BITS
     }
 }
 

@@ -126,7 +126,7 @@ mod tests {
     use crate::group::Group;
     use crate::mechanism::All;
     use crate::ops::{Array, DataSource, Erasure, How, Placed};
-    use crate::page::Page;
+    use crate::page::PageMap;
     use crate::sample::{self, FIRST};
 
     /// An executor without time that counts the work.
@@ -204,7 +204,7 @@ mod tests {
     fn a_collection_in_step_with_the_host_begins_with_the_victim_that_the_policy_chooses() {
         let geometry = Geometry::new(Dimensions { blocks_per_plane: 12, pages_per_block: 4, ..Dimensions::ONE_PAGE });
         let policies = sample::policies(&[("gc_schedule", "paced", &[("low", 2.into())])], base::Cell::Slc);
-        let mut page: Page<All> = Page::new(geometry, 24, &policies, 1, false).expect("memory");
+        let mut page: PageMap<All> = PageMap::new(geometry, 24, &policies, 1, false).expect("memory");
         let (mut array, mut begun) = (Counted::default(), 0);
         for number in 0..400 {
             page.write(FIRST, Lpn(number * number % 24), ANYWHERE);

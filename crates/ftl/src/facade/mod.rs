@@ -38,7 +38,7 @@ use crate::mechanism::forwarding::Schedule;
 use crate::mechanism::{All, Plain, SpacePlan, dftl, disturb, paired};
 use crate::ops::Array;
 use crate::paced::HostPace;
-use crate::page::Page;
+use crate::page::PageMap;
 use crate::plain::PlainPages;
 use crate::recovery::Recovery;
 use crate::scan::Scanned;
@@ -70,9 +70,9 @@ pub struct Ftl {
 #[allow(clippy::large_enum_variant)] // There is one of it.
 enum InForce {
     /// Page mapping without any mechanism.
-    Plain(Page<Plain>),
+    Plain(PageMap<Plain>),
     /// Page mapping with mechanisms.
-    Page(Page<All>),
+    Page(PageMap<All>),
     /// Hybrid mapping.
     Fast(Fast),
 }
@@ -115,9 +115,9 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
         bytes.maps += user_pages * size_of::<Domain>() as u64;
     }
     bytes.blocks += if SpacePlan::is_plain(policies, geometry) {
-        Page::<Plain>::bytes(geometry, &allocation)
+        PageMap::<Plain>::bytes(geometry, &allocation)
     } else {
-        Page::<All>::bytes(geometry, &allocation) + HostPace::bytes(SpacePlan::paced(policies), geometry)
+        PageMap::<All>::bytes(geometry, &allocation) + HostPace::bytes(SpacePlan::paced(policies), geometry)
     };
     bytes
 }
@@ -177,9 +177,9 @@ impl Ftl {
             let own = Allocation::build(policies.allocation, &geometry);
             InForce::Fast(Fast::new(geometry, user_pages, options, own, policies.block_allocation)?)
         } else if SpacePlan::is_plain(policies, &geometry) {
-            InForce::Plain(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
+            InForce::Plain(PageMap::new(geometry, user_pages, policies, seed, keeps_spares)?)
         } else {
-            InForce::Page(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
+            InForce::Page(PageMap::new(geometry, user_pages, policies, seed, keeps_spares)?)
         };
         Ok(Ftl::over(geometry, policies, mapping))
     }
@@ -203,10 +203,10 @@ impl Ftl {
             return Ok(None);
         }
         let (mapping, recovery) = if SpacePlan::is_plain(policies, &geometry) {
-            let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
+            let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, scan, array)?;
             (InForce::Plain(page), recovery)
         } else {
-            let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
+            let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, scan, array)?;
             (InForce::Page(page), recovery)
         };
         let (ftl, has) = Ftl::over(geometry, policies, mapping);
@@ -250,28 +250,28 @@ impl Ftl {
 
     /// Page mapping without mechanisms, for the part that it gave.
     #[inline(always)]
-    pub(crate) fn plain_pages(&self) -> &Page<Plain> {
+    pub(crate) fn plain_pages(&self) -> &PageMap<Plain> {
         if let InForce::Plain(page) = &self.mapping { page } else { not_given() }
     }
 
     #[inline(always)]
-    pub(crate) fn plain_pages_mut(&mut self) -> &mut Page<Plain> {
+    pub(crate) fn plain_pages_mut(&mut self) -> &mut PageMap<Plain> {
         if let InForce::Plain(page) = &mut self.mapping { page } else { not_given() }
     }
 
     /// Page mapping with mechanisms, if that is in force.
-    fn page(&self) -> Option<&Page<All>> {
+    fn page(&self) -> Option<&PageMap<All>> {
         if let InForce::Page(page) = &self.mapping { Some(page) } else { None }
     }
 
     /// The same, for a part that it gave.
     #[inline(always)]
-    fn with_mechanisms(&self) -> &Page<All> {
+    fn with_mechanisms(&self) -> &PageMap<All> {
         if let InForce::Page(page) = &self.mapping { page } else { not_given() }
     }
 
     #[inline(always)]
-    fn with_mechanisms_mut(&mut self) -> &mut Page<All> {
+    fn with_mechanisms_mut(&mut self) -> &mut PageMap<All> {
         if let InForce::Page(page) = &mut self.mapping { page } else { not_given() }
     }
 }

@@ -1,16 +1,16 @@
 //! Page mapping, as the façade calls it.
 
-use base::{Domain, Lpn, Ppn, Unit};
+use base::{Domain, Lpn, Page, Ppn, Unit};
 
 use super::mapping::{ArrayView, Mapping, check_programmed};
 use crate::group::Group;
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, Erasure, Op, Placed, Step};
-use crate::page::Page;
+use crate::page::PageMap;
 use crate::work::DomainWork;
 use crate::{Figures, Policies};
 
-impl<M: Mechanisms> Mapping for Page<M> {
+impl<M: Mechanisms> Mapping for PageMap<M> {
     #[inline]
     fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         self.kernel.lookup(lpn)
@@ -47,17 +47,17 @@ impl<M: Mechanisms> Mapping for Page<M> {
 
     #[inline(always)]
     fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
-        Page::domain_without_time(self, lpn)
+        PageMap::domain_without_time(self, lpn)
     }
 
     #[inline(always)]
     fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
-        Page::prepare(self, domain, lpn)
+        PageMap::prepare(self, domain, lpn)
     }
 
     #[inline(always)] // Of plain page mapping little is left where pages store nothing.
     fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
-        if M::IS_PLAIN { Page::write(self, domain, lpn, suits) } else { self.write_with_care(domain, lpn, suits) }
+        if M::IS_PLAIN { PageMap::write(self, domain, lpn, suits) } else { self.write_with_care(domain, lpn, suits) }
     }
 
     fn trim(&mut self, lpn: Lpn) -> bool {
@@ -71,7 +71,7 @@ impl<M: Mechanisms> Mapping for Page<M> {
 
     #[inline(always)]
     fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
-        Page::next_step(self, domain, group)
+        PageMap::next_step(self, domain, group)
     }
 
     #[inline(always)]
@@ -106,11 +106,11 @@ impl<M: Mechanisms> Mapping for Page<M> {
     }
 
     fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
-        Page::collect(self, domain, most, array)
+        PageMap::collect(self, domain, most, array)
     }
 
     fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
-        Page::renew_policies(self, policies, seed);
+        PageMap::renew_policies(self, policies, seed);
     }
 
     fn figures(&self) -> Figures {
@@ -128,14 +128,14 @@ impl<M: Mechanisms> Mapping for Page<M> {
     }
 
     fn in_words(&self, domain: Domain) -> String {
-        Page::in_words(self, domain)
+        PageMap::in_words(self, domain)
     }
 }
 
-impl<M: Mechanisms> Page<M> {
+impl<M: Mechanisms> PageMap<M> {
     #[inline(never)]
     fn write_with_care(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
-        Page::write(self, domain, lpn, suits)
+        PageMap::write(self, domain, lpn, suits)
     }
 
     /// Units of which only LSB pages are used are just those that the array has as such.
@@ -143,7 +143,8 @@ impl<M: Mechanisms> Page<M> {
         let geometry = self.kernel.geometry();
         let astray = geometry.all_units().find(|&unit| {
             let is_lsb_only = self.kernel.is_lsb_only(unit);
-            let mut lanes = (0..geometry.unit_width).map(|lane| geometry.ppn(unit, geometry.slot_at(0, lane)));
+            let mut lanes =
+                (0..geometry.unit_width).map(|lane| geometry.ppn(unit, geometry.slot_at(Page::FIRST, lane)));
             lanes.any(|at| array.is_lsb_only(at).is_some_and(|found| found != is_lsb_only))
         });
         astray.map_or(Ok(()), |unit| {

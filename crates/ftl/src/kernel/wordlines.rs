@@ -22,7 +22,7 @@ impl Wordlines {
         let layout = PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
         let width = geometry.unit_width;
         let slots = 0..geometry.unit_slots();
-        let page = |slot: u32| geometry.page_of_slot(Slot::new(slot));
+        let page = |slot: u32| geometry.page_of_slot(Slot::new(slot)).number();
         let lane = |slot: u32| geometry.lane_of_slot(Slot::new(slot));
         let mut wordlines = Wordlines {
             line: slots.clone().map(|slot| layout.wordline(page(slot)) * width + lane(slot)).collect(),
@@ -112,7 +112,7 @@ mod tests {
             });
             let wordlines = Wordlines::new(Cell::Mlc, ProgramOrder::Shadow, &geometry);
             // LSB0 LSB1 MSB0 LSB2 MSB1 MSB2, each on every plane.
-            let slot = |page, lane| geometry.slot_at(page, lane);
+            let slot = |page, lane| geometry.slot_at(base::Page::new(page), lane);
             for lane in 0..width {
                 assert!(wordlines.is_lsb(slot(0, lane)) && wordlines.is_top(slot(2, lane)));
                 assert!(wordlines.share(slot(0, lane), slot(2, lane)));

@@ -69,13 +69,13 @@ impl Bench {
         if placed.way == ftl::Way::BeginsLsbOnly {
             self.lsb_only.insert(unit);
         }
-        let next = &mut self.next_page[place.block as usize];
+        let next = &mut self.next_page[place.block.index()];
         if self.lsb_only.contains(&unit) {
-            let is_lsb = self.layout.page_type(place.page).0 == 0;
-            assert!(is_lsb && place.page >= *next, "block {} uses its LSB pages in order", place.block);
-            *next = place.page;
+            let is_lsb = self.layout.page_type(place.page.number()).0 == 0;
+            assert!(is_lsb && place.page.number() >= *next, "block {} uses its LSB pages in order", place.block);
+            *next = place.page.number();
         }
-        assert_eq!(place.page, *next, "block {} is programmed in order", place.block);
+        assert_eq!(place.page.number(), *next, "block {} is programmed in order", place.block);
         *next += 1;
         self.stored.insert(ppn.0, content);
     }
@@ -151,7 +151,7 @@ impl Bench {
         let (source, target) = (self.ftl.geometry().place(from), self.ftl.geometry().place(to));
         assert_eq!(source.plane, target.plane, "a copyback stays in its plane");
         let wear = self.wear.as_ref().expect("copybacks only where they were chosen");
-        let cost = wear.cost(source.block, self.erases[source.block as usize]);
+        let cost = wear.cost(source.block, self.erases[source.block.index()]);
         let error = self.errors.get(&from.0).copied().unwrap_or(0).saturating_add(cost);
         self.errors.insert(to.0, error);
         self.copied += 1;
@@ -212,10 +212,10 @@ impl Bench {
                 for slot in geometry.slots_from(Slot::FIRST) {
                     self.stored.remove(&geometry.ppn(unit, slot).0);
                     self.errors.remove(&geometry.ppn(unit, slot).0);
-                    self.next_page[geometry.block_of(unit, geometry.lane_of_slot(slot)) as usize] = 0;
+                    self.next_page[geometry.block_of(unit, geometry.lane_of_slot(slot)).index()] = 0;
                 }
                 for lane in 0..geometry.unit_width {
-                    self.erases[geometry.block_of(unit, lane) as usize] += 1;
+                    self.erases[geometry.block_of(unit, lane).index()] += 1;
                 }
                 self.lsb_only.remove(&unit);
                 assert_eq!(self.ftl.erased(domain, unit).unit, unit);
@@ -349,7 +349,7 @@ impl ArrayView for Bench {
 
     fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
         let geometry = self.ftl.geometry();
-        let is_used = self.next_page[geometry.place(at).block as usize] > 0;
+        let is_used = self.next_page[geometry.place(at).block.index()] > 0;
         is_used.then(|| self.lsb_only.contains(&geometry.unit_of(at)))
     }
 }

@@ -1,5 +1,7 @@
 //! An array over an image, and what it writes there.
 
+use base::{Block, Page};
+
 use super::{Aside, Image, Worn};
 use crate::store::Store;
 use crate::{Nand, Place};
@@ -14,22 +16,22 @@ impl Nand {
         let mut saved = image.load()?;
         // The process was killed while it erased blocks together.
         let (first, count) = image.erasing();
-        for block in (0..count).map(|lane| first + lane * self.shape.blocks_per_plane) {
-            saved.blocks[block as usize].tear();
+        for block in (0..count).map(|lane| Block::new(first + lane * self.shape.blocks_per_plane)) {
+            saved.blocks[block.index()].tear();
         }
         self.blocks.clone_from(&saved.blocks);
         let pages = self.shape.pages_per_block;
         let (mut errors, mut reads_before) = (Vec::new(), Vec::new());
-        for block in 0..self.blocks.len() as u32 {
+        for block in self.all_blocks() {
             let has_errors = self.load_block(&mut image, block, &mut saved, (&mut errors, &mut reads_before))?;
             let lost = saved.lost.last().is_some_and(|place: &Place| place.0 == block);
             let reprogrammed = saved.reprogrammed.last().is_some_and(|place: &Place| place.0 == block);
-            let state = &mut saved.blocks[block as usize];
+            let state = &mut saved.blocks[block.index()];
             state.set_marks_of_pages(lost, reprogrammed, has_errors);
             if state.next_page == 0 {
                 // The process may have been killed before the rest of an erase was written.
                 state.reads = 0;
-                self.end_cycle_found(&mut saved.cycles[block as usize], state.erases);
+                self.end_cycle_found(&mut saved.cycles[block.index()], state.erases);
             }
         }
         debug_assert_eq!(errors.len(), self.blocks.len() * pages as usize);
@@ -53,12 +55,12 @@ impl Nand {
     fn load_block(
         &self,
         image: &mut Image,
-        block: u32,
+        block: Block,
         saved: &mut crate::SavedArray,
         (errors, reads_before): (&mut Vec<u32>, &mut Vec<u32>),
     ) -> Result<bool, String> {
         let mut has_errors = false;
-        for page in 0..self.shape.pages_per_block {
+        for page in self.pages_of_block() {
             let index = self.index(block, page);
             if !self.is_programmed(block, page) {
                 // A killed process may have left a page that was about to be programmed.
@@ -93,46 +95,46 @@ impl Nand {
 
     /// An operation on a block has come to its end.
     #[inline(always)]
-    pub(crate) fn commit(&mut self, block: u32) {
+    pub(crate) fn commit(&mut self, block: Block) {
         if let Store::Bytes(_) = self.store {
             self.commit_to_image(block);
         }
     }
 
     #[cold]
-    fn commit_to_image(&mut self, block: u32) {
-        let cycles = self.cycles().get(block as usize).copied().unwrap_or_default();
+    fn commit_to_image(&mut self, block: Block) {
+        let cycles = self.cycles().get(block.index()).copied().unwrap_or_default();
         let (reprogrammed, is_reprogrammed, extra) = (cycles.reprogrammed, cycles.is_reprogrammed, cycles.extra);
         if let Store::Bytes(image) = &mut self.store {
             let worn = Worn { reprogrammed, is_reprogrammed, extra };
-            image.commit(block as usize, &self.blocks[block as usize], worn);
+            image.commit(block.index(), &self.blocks[block.index()], worn);
         }
     }
 
     /// The numbers that go with the content of a page.
-    fn aside(&self, block: u32, page: u32) -> Aside {
+    fn aside(&self, block: Block, page: Page) -> Aside {
         Aside { errors: self.errors_of(block, page), reads_before: self.reads_when_programmed(block, page) }
     }
 
     /// A block was erased.
     #[inline(always)]
-    pub(crate) fn forget_contents(&mut self, block: u32) {
+    pub(crate) fn forget_contents(&mut self, block: Block) {
         if let Store::Bytes(_) = self.store {
             self.commit_to_image(block);
-            self.image_mut().expect("pages store bytes").forget(block as usize);
+            self.image_mut().expect("pages store bytes").forget(block.index());
         }
     }
 
     /// Stores the content of a page in the image.
     #[cold]
-    pub(crate) fn store_bytes(&mut self, block: u32, page: u32, data: u64, spare: u128) {
+    pub(crate) fn store_bytes(&mut self, block: Block, page: Page, data: u64, spare: u128) {
         let (index, aside) = (self.index(block, page), self.aside(block, page));
         self.image_mut().expect("pages store bytes").write(index, data, spare, aside);
         self.commit_to_image(block);
     }
 
     /// The numbers that go with the content of a page have changed.
-    pub(crate) fn commit_aside(&mut self, block: u32, page: u32) {
+    pub(crate) fn commit_aside(&mut self, block: Block, page: Page) {
         let (index, aside) = (self.index(block, page), self.aside(block, page));
         if let Some(image) = self.image_mut() {
             image.set_aside(index, aside);
@@ -140,9 +142,9 @@ impl Nand {
     }
 
     /// The same of all pages of a block.
-    pub(crate) fn commit_asides(&mut self, block: u32) {
+    pub(crate) fn commit_asides(&mut self, block: Block) {
         self.commit(block);
-        (0..self.shape.pages_per_block).for_each(|page| self.commit_aside(block, page));
+        self.pages_of_block().for_each(|page| self.commit_aside(block, page));
     }
 
     /// Takes data into the controller's memory. Returns what stands for them.
@@ -163,11 +165,11 @@ impl Nand {
     }
 
     /// Blocks, so many of them at one offset of neighbouring planes, are to be erased together. With none they are.
-    pub fn note_erase_of(&mut self, first: u32, count: u32) {
+    pub fn note_erase_of(&mut self, first: Block, count: u32) {
         if count != 1
             && let Some(image) = self.image_mut()
         {
-            image.note_erase_of(first, count);
+            image.note_erase_of(first.number(), count);
         }
     }
 

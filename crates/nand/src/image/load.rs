@@ -1,7 +1,7 @@
 //! The state of the array in an image: read when it is opened, and taken over like a saved state.
 
 use super::{Image, REPROGRAMMED, STORED};
-use crate::block::Block;
+use crate::block::BlockState;
 use crate::{Cycles, SavedArray};
 
 /// The checksum of a record, of 16 bits.
@@ -21,8 +21,8 @@ pub(super) fn pack_marks(index: usize, spare: u128, marks: u64, data: u64) -> u6
 }
 
 /// The state of a block in one word. A pristine one is 0.
-pub(super) fn pack_state(block: usize, state: &Block) -> u64 {
-    let marks = u64::from(state.marks & Block::ALL);
+pub(super) fn pack_state(block: usize, state: &BlockState) -> u64 {
+    let marks = u64::from(state.marks & BlockState::ALL);
     let state = u64::from(state.erases) | u64::from(state.next_page) << 32 | marks << 48;
     if state == 0 { 0 } else { state | (checksum(&[block as u64, state]) & 0xff) << 56 }
 }
@@ -34,11 +34,11 @@ impl Image {
         for block in 0..self.blocks {
             let at = self.at_block(block);
             let word = self.word(at);
-            let state = Block {
+            let state = BlockState {
                 erases: word as u32,
                 reads: self.word(at + 1) as u32,
                 next_page: (word >> 32) as u16,
-                marks: (word >> 48) as u8 & Block::ALL,
+                marks: (word >> 48) as u8 & BlockState::ALL,
             };
             if word != pack_state(block, &state) || usize::from(state.next_page) > self.pages_per_block {
                 return Err(format!("the record of block {block} is not one that was written"));

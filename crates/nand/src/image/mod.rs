@@ -20,7 +20,7 @@ pub use header::ImageError;
 #[cfg(doc)]
 use crate::Nand;
 use crate::Shape;
-use crate::block::Block;
+use crate::block::BlockState;
 use frames::Frames;
 use place::Backing;
 
@@ -166,7 +166,7 @@ impl Image {
     }
 
     /// The state of a block, which is what makes an operation happen.
-    pub(crate) fn commit(&mut self, block: usize, state: &Block, worn: Worn) {
+    pub(crate) fn commit(&mut self, block: usize, state: &BlockState, worn: Worn) {
         let at = self.at_block(block);
         if state.next_page == 0 {
             // Of an erased block, what the rest says follows from it ([`Nand::attach`]).

@@ -1,6 +1,6 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
-use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
+use base::{Cause, Die, Domain, OpKind, Page, Ppn, Unit};
 use ftl::{ANYWHERE, Ahead, Ftl, How, Op, Placed, Step, Way};
 
 use super::{Commands, program_placed};
@@ -288,7 +288,7 @@ impl Commands {
 fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Domain, unit: Unit) {
     let geometry = context.device.ftl.geometry();
     for lane in 0..geometry.unit_width {
-        command.add(geometry.ppn(unit, geometry.slot_at(0, lane)), Carried::Domain(domain));
+        command.add(geometry.ppn(unit, geometry.slot_at(Page::FIRST, lane)), Carried::Domain(domain));
     }
 }
 

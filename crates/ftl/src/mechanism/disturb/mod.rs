@@ -21,7 +21,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use base::{Cause, Cell, Domain, Geometry, Lpn, Ppn, ProgramOrder, ReadLimits, Slot, Unit};
+use base::{Cause, Cell, Domain, Geometry, Lpn, Page, Ppn, ProgramOrder, ReadLimits, Slot, Unit};
 
 use counters::{Monitors, ReadCounters};
 use refresh::{Intervals, RefreshWork};
@@ -103,7 +103,7 @@ fn backups_ahead(kernel: &Kernel, reads: u32) -> Vec<u32> {
     let geometry = kernel.geometry();
     let mut ahead = vec![0; geometry.pages_per_block as usize + 1];
     for page in (0..geometry.pages_per_block).rev() {
-        let lowers = kernel.wordlines().lowers_of(geometry.slot_at(page, 0));
+        let lowers = kernel.wordlines().lowers_of(geometry.slot_at(Page::new(page), 0));
         ahead[page as usize] = ahead[page as usize + 1] + lowers * reads;
     }
     ahead
@@ -276,7 +276,7 @@ impl Disturb {
         if !is_open && !moves_on {
             return (0, 0);
         }
-        let backups = self.of_backups[geometry.page_of_slot(state.end) as usize];
+        let backups = self.of_backups[geometry.page_of_slot(state.end).index()];
         if !is_open {
             return (backups, 0);
         }

@@ -25,7 +25,7 @@ mod saved;
 use std::collections::{BTreeSet, VecDeque};
 use std::slice;
 
-use base::{Cause, Choice, Domain, Geometry, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit};
+use base::{Cause, Choice, Domain, Geometry, Lpn, Page, Param, ParamKind, Ppn, Seam, Slot, Unit};
 
 use super::{
     Agenda, Arrival, Combined, Keepers, NewPage, PageOrigin, Placing, Planned, Reported, Restart, RoomSource, Under,
@@ -258,7 +258,7 @@ impl Placing for Paired {
     #[inline]
     fn way(&self, kernel: &Kernel, at: Ppn, _: bool) -> Option<Way> {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
-        let begins_lsb_only = kernel.geometry().page_of_slot(slot) == 0 && kernel.is_lsb_only(unit);
+        let begins_lsb_only = kernel.geometry().page_of_slot(slot) == Page::FIRST && kernel.is_lsb_only(unit);
         begins_lsb_only.then_some(Way::BeginsLsbOnly)
     }
 

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use base::{Domain, Geometry, Lpn, Ppn, Selection, Slot, Unit};
+use base::{Domain, Geometry, Lpn, Page, Ppn, Selection, Slot, Unit};
 
 use super::{Agenda, Picked, Placing, Planned, Reported, Restart};
 use crate::allocation::Allocation;
@@ -188,7 +188,7 @@ impl<'a> Pick<'a> {
             job.cursor = self.kernel.geometry().end_slot();
             return;
         };
-        job.cursor = self.kernel.geometry().slot_at(offset, 0);
+        job.cursor = self.kernel.geometry().slot_at(Page::new(offset), 0);
         let first = self.page_at(offset, 0);
         let mut left = lanes;
         while left != 0 && group.pages().len() < room {
@@ -211,18 +211,18 @@ impl<'a> Pick<'a> {
             }
         }
         let geometry = self.kernel.geometry();
-        job.lone_cursor = first.map_or(geometry.end_slot(), |offset| geometry.slot_at(offset, 0));
+        job.lone_cursor = first.map_or(geometry.end_slot(), |offset| geometry.slot_at(Page::new(offset), 0));
     }
 
     /// The page offsets from that of a slot on.
     fn offsets_from(&self, slot: Slot) -> Range<u32> {
         let geometry = self.kernel.geometry();
-        geometry.page_of_slot(slot)..geometry.pages_per_block
+        geometry.page_of_slot(slot).number()..geometry.pages_per_block
     }
 
     #[inline]
     fn page_at(&self, offset: u32, lane: u32) -> Ppn {
-        self.kernel.geometry().ppn(self.unit, self.kernel.geometry().slot_at(offset, lane))
+        self.kernel.geometry().ppn(self.unit, self.kernel.geometry().slot_at(Page::new(offset), lane))
     }
 
     /// The planes on which the victim has a valid page of the stream at an offset, as bits.

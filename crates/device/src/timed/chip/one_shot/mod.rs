@@ -9,7 +9,7 @@ mod turns;
 use std::collections::VecDeque;
 
 use base::programming::PROGRAMMING;
-use base::{Cause, Die, Duration, Instant, Ppn, Unit};
+use base::{Block, Cause, Die, Duration, Instant, Page, Ppn, Unit};
 use config::model;
 
 use crate::errors::Refusal;
@@ -26,7 +26,7 @@ const MAX_PAGES: u32 = ftl::MAX_PAGES as u32;
 struct WaitingPage {
     item: Item,
     cause: Cause,
-    block: u32,
+    block: Block,
 }
 
 /// When a wordline is filled up, if nobody completes it before.
@@ -54,7 +54,7 @@ pub(in crate::timed) struct Wordlines {
     /// By die, pages of wordlines that have had their first pass, or have it now.
     between: Vec<Vec<WaitingPage>>,
     /// By die, wordlines whose second pass is due, those of a command together, each by its block and last page.
-    again: Vec<VecDeque<Vec<(u32, u32)>>>,
+    again: Vec<VecDeque<Vec<(Block, Page)>>>,
     /// In the order of time.
     due: VecDeque<Due>,
     /// Wordlines that are to be filled up, by a page of theirs.
