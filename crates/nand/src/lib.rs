@@ -451,8 +451,13 @@ impl Nand {
     }
 
     /// The content of a page that was read off the chip just now.
-    #[inline]
+    #[inline(always)] // Once per page that is read.
     pub fn fetch(&mut self, block: Block, page: Page) -> (u64, u128) {
+        if let Store::Nothing = self.store { (0, 0) } else { self.fetch_stored(block, page) }
+    }
+
+    #[inline(never)]
+    fn fetch_stored(&mut self, block: Block, page: Page) -> (u64, u128) {
         let index = self.index(block, page);
         self.commit(block);
         (self.store.data(index), self.store.spare(index))

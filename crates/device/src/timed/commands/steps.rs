@@ -176,14 +176,14 @@ impl Commands {
         let mut is_first = true;
         while let Some((_, page)) = self.collections.next_read(domain) {
             let Device { ftl, flash, .. } = &mut *context.device;
+            let comes_along = command.brings(ftl.geometry(), page);
             let joins = is_first
-                || command.brings(ftl.geometry(), page)
+                || comes_along
                 || flash.may_share_command(command.lead(), page) && command.is_new_plane(ftl.geometry(), die, page);
             if !joins {
                 return;
             }
             is_first = false;
-            let comes_along = command.brings(ftl.geometry(), page);
             let content = if comes_along { flash.read_along(page) } else { flash.read(page) };
             self.collections.add_read(&context.plan, die, domain, content);
             if context.plan.has().mechanisms && !comes_along {

@@ -117,6 +117,8 @@ impl Twin {
 struct Pick<'a> {
     kernel: &'a Kernel,
     unit: Unit,
+    /// Its first page.
+    first: Ppn,
     /// The stream of the pages, and what tells it; nothing where copies have but one.
     stream: Option<(Stream, &'a dyn Fn(Lpn) -> Stream)>,
     /// The plane at which the stream's active block stands.
@@ -139,7 +141,8 @@ impl<'a> Pick<'a> {
             stream_of(Lpn(0))
         };
         let lane = kernel.frontier(domain, stream).map_or(0, |frontier| kernel.geometry().lane_of_slot(frontier.slot));
-        Pick { kernel, unit: job.unit, stream: splits.then_some((stream, stream_of)), lane }
+        let first = kernel.geometry().ppn(job.unit, Slot::FIRST);
+        Pick { kernel, unit: job.unit, first, stream: splits.then_some((stream, stream_of)), lane }
     }
 
     fn into_group(self, twin: &Twin, job: &mut Job, group: &mut Group) {
@@ -222,7 +225,8 @@ impl<'a> Pick<'a> {
 
     #[inline]
     fn page_at(&self, offset: u32, lane: u32) -> Ppn {
-        self.kernel.geometry().ppn(self.unit, self.kernel.geometry().slot_at(Page::new(offset), lane))
+        // Offsets are rows: units of several slots a page are picked by the row.
+        Ppn(self.first.0 + offset * self.kernel.geometry().unit_width + lane)
     }
 
     /// The planes on which the victim has a valid page of the stream at an offset, as bits.

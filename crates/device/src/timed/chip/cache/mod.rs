@@ -166,7 +166,7 @@ fn follow(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, commands, passage, .. } = timed;
     if let Some(kind) = may_follow(passage, context, die) {
         let action = commands.next(context, host, die);
-        if follows(commands, context, host, action, kind) {
+        if kind_of(settle_action(commands, context, host, action)) == Some(kind) {
             // What the command is built of asks for the commands that follow.
             let mut command = *context.chip.cache.followers.command(die);
             let is_whole = commands.build(context, host, &mut command, die, action)
@@ -197,28 +197,46 @@ fn may_follow(passage: &Passage, context: &Context<'_>, die: Die) -> Option<OpKi
     may.then_some(kind)
 }
 
-/// True if what a die does next is a command of that kind, so that it can follow. A page whose cells are programmed anew is read by the
-/// array first, so it cannot.
-fn follows(commands: &mut Commands, context: &mut Context<'_>, host: &Host, action: Action, kind: OpKind) -> bool {
-    match (kind, action) {
-        (OpKind::Read, Action::Read(..)) | (OpKind::Program, Action::Program(_)) => true,
-        (OpKind::Program, Action::ProgramShared { domain, found, .. }) => {
-            // Otherwise the domain has something else to do first.
+/// The operation that an action comes to when what is due before it was begun or ended.
+#[derive(Clone, Copy)]
+enum Settled {
+    /// None yet: something else is to be done first.
+    Nothing,
+    Read,
+    Program,
+    /// The step of a collection, with the operation in hand.
+    Step(NextStep, Op),
+}
+
+/// Begins and ends what is due before an action.
+fn settle_action(commands: &mut Commands, context: &mut Context<'_>, host: &Host, action: Action) -> Settled {
+    match action {
+        Action::Read(..) => Settled::Read,
+        Action::Program(_) => Settled::Program,
+        Action::ProgramShared { domain, found, .. } => {
             let lpn = context.queues.get(found.1).lpn;
-            let is_prepared = context.device.ftl.prepare(domain, lpn);
-            if !is_prepared {
-                commands.schedule.note_collections(context, host, domain);
+            if context.device.ftl.prepare(domain, lpn) {
+                return Settled::Program;
             }
-            is_prepared
+            commands.schedule.note_collections(context, host, domain);
+            Settled::Nothing
         }
-        (_, Action::Collect(domain)) => match commands.look_at_step(context, host, domain) {
-            Some((NextStep::Read(_), _)) => kind == OpKind::Read,
-            Some((NextStep::Program, _)) => {
-                kind == OpKind::Program && commands.collections.step(domain).op != Op::Reprogram
-            }
-            _ => false,
+        Action::Collect(domain) => match commands.look_at_step(context, host, domain) {
+            Some((step, _)) => Settled::Step(step, commands.collections.step(domain).op),
+            None => Settled::Nothing,
         },
-        _ => false,
+        Action::Nothing => Settled::Nothing,
+    }
+}
+
+/// The kind of command that can follow on another of its kind. A page whose cells are programmed anew is read by the array first, so
+/// that cannot.
+fn kind_of(settled: Settled) -> Option<OpKind> {
+    match settled {
+        Settled::Read | Settled::Step(NextStep::Read(_), _) => Some(OpKind::Read),
+        Settled::Program => Some(OpKind::Program),
+        Settled::Step(NextStep::Program, op) if op != Op::Reprogram => Some(OpKind::Program),
+        Settled::Nothing | Settled::Step(..) => None,
     }
 }
 

@@ -8,6 +8,7 @@ use super::way::{resume, suspend, wait_to_suspend};
 use crate::errors::Refusal;
 use crate::timed::Timed;
 use crate::timed::chip::one_shot;
+use crate::timed::command::MAX_PLANES;
 use crate::timed::commands::reads::FoundRead;
 use crate::timed::commands::settle::Stand;
 use crate::timed::commands::{Action, Commands};
@@ -25,7 +26,7 @@ pub(super) fn work(timed: &mut Timed<'_, '_>, die: Die) {
         if let Some(found) = find_read(commands, context, die) {
             commands.read_found(context, passage.next_command(die), die, found);
             timed.start(die);
-        } else if let Some(domain) = find_write(commands, context, host, die) {
+        } else if let Some(domain) = settle_and_find_write(commands, context, host, die) {
             context.chip.suspend.operations.note_program(die);
             commands.build(context, host, passage.next_command(die), die, Action::Program(domain));
             timed.start_or_gather(die);
@@ -34,7 +35,8 @@ pub(super) fn work(timed: &mut Timed<'_, '_>, die: Die) {
         }
         timed.note_choice(die);
     } else if may_be_suspended(passage, context, die)
-        && (find_read(commands, context, die).is_some() || find_write(commands, context, host, die).is_some())
+        && (find_read(commands, context, die).is_some()
+            || settle_and_find_write(commands, context, host, die).is_some())
     {
         // Now or as soon as the chip takes that, unless the operation ends before.
         let Passage { ways, dies, .. } = passage;
@@ -86,32 +88,40 @@ fn find_read(commands: &Commands, context: &Context<'_>, die: Die) -> Option<Fou
     None
 }
 
-/// The domain of a die with the oldest write that can be programmed while the die's erase is suspended, or could: not of the domain
-/// whose victim is erased, nor of one that is collected. A page of a dynamic allocation goes to another die.
-fn find_write(commands: &mut Commands, context: &mut Context<'_>, host: &mut Host, die: Die) -> Option<Domain> {
-    let operations = &context.chip.suspend.operations;
-    if context.plan.is_dynamic() || !operations.let_writes_by(die) || commands.holds_die(context, die) {
+/// The domain of a die with the oldest write that can be programmed while the die's erase is suspended, or could, when what is due in
+/// its domains was begun or ended.
+fn settle_and_find_write(
+    commands: &mut Commands,
+    context: &mut Context<'_>,
+    host: &mut Host,
+    die: Die,
+) -> Option<Domain> {
+    // A page of a dynamic allocation goes to another die.
+    let may_write = context.chip.suspend.operations.let_writes_by(die) && !context.plan.is_dynamic();
+    if !may_write || commands.holds_die(context, die) {
         return None;
     }
-    let mut oldest: Option<(u64, Domain)> = None;
-    for domain in context.device.ftl.geometry().domains_of_die(die) {
-        if context.chip.suspend.operations.is_for(die, domain) || context.device.ftl.work(domain).is_some() {
-            continue;
-        }
-        let stand = commands.settle_domain(context, host, die, domain);
-        if stand == Stand::Writes
-            && let Some(age) = context.queues.writes(Queue::of_domain(domain)).first_age()
-            && oldest.is_none_or(|(first, _)| age < first)
-        {
-            oldest = Some((age, domain));
+    let mut stands = [Stand::Rests; MAX_PLANES];
+    for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut stands) {
+        if may_program(context, die, domain) {
+            *stand = commands.settle_domain(context, host, die, domain);
         }
     }
-    let (_, domain) = oldest?;
-    if context.device.ftl.work(domain).is_some() {
-        // Preparing another plane's write began a collection here, which fills its time.
-        return find_write(commands, context, host, die);
-    }
+    find_write(context, die, &stands)
+}
+
+/// The same where the domains stand so. Preparing the write of one may have begun a collection in another, which fills its time.
+fn find_write(context: &Context<'_>, die: Die, stands: &[Stand; MAX_PLANES]) -> Option<Domain> {
+    let domains = context.device.ftl.geometry().domains_of_die(die).zip(stands);
+    let written = domains.filter(|&(domain, stand)| *stand == Stand::Writes && may_program(context, die, domain));
+    let age = |domain| context.queues.writes(Queue::of_domain(domain)).first_age();
+    let (_, domain) = written.filter_map(|(domain, _)| age(domain).map(|age| (age, domain))).min()?;
     Some(domain)
+}
+
+/// True for a domain other than the one whose victim is erased that is not collected either.
+fn may_program(context: &Context<'_>, die: Die, domain: Domain) -> bool {
+    !context.chip.suspend.operations.is_for(die, domain) && context.device.ftl.work(domain).is_none()
 }
 
 /// Refuses erases that are suspended for writes where no write would ever wait for one.
