@@ -1,10 +1,11 @@
 //! Pages that collections hold in the controller between a read and a program.
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
-use ftl::{Ftl, Group, How, Op, Step};
+use ftl::{DynamicAllocation, Ftl, Group, How, Op, Step};
 use nand::StoreKind;
 
 use super::plan::Plan;
+use crate::device::Device;
 use crate::flash::Content;
 
 /// The collection of a domain, but for the contents of its pages. Laid out with what every step touches first.
@@ -126,18 +127,20 @@ pub(super) struct Collections {
     contents: Contents,
     /// By die: pages of its collections that are on their way or being corrected.
     correcting: Vec<u8>,
+    dynamic: Option<DynamicAllocation>,
 }
 
 impl Collections {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Collection>();
 
-    pub(super) fn new(ftl: &Ftl, stores: StoreKind) -> Collections {
-        let geometry = ftl.geometry();
+    pub(super) fn new(device: &Device) -> Collections {
+        let (geometry, stores) = (device.ftl.geometry(), device.flash.nand().stores());
         Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
             contents: Contents::new(geometry.domains(), geometry.row_slots(), stores),
             correcting: vec![0; geometry.dies() as usize],
+            dynamic: device.has.dynamic,
         }
     }
 
@@ -267,9 +270,11 @@ impl Collections {
             // Cells are programmed anew by the levels that they have.
             return;
         }
+        // A backup is worth while as long as a power cut could need the page.
+        let dynamic = self.dynamic.filter(|_| collection.step.op == Op::Combine);
         let mut at = 0;
         while let Some(&page) = collection.group.pages().get(at) {
-            if ftl.is_valid(page) {
+            if ftl.is_valid(page) || dynamic.is_some_and(|dynamic| dynamic.needs(ftl, page, 1)) {
                 at += 1;
             } else {
                 if collection.step.op == Op::Move(How::Copyback) {

@@ -1,6 +1,6 @@
 //! The state that every part of the executor works on.
 
-use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind};
+use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind, Slot, Unit};
 use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
@@ -103,7 +103,39 @@ impl<P: Plan> Context<'_, P> {
     /// Where the version of a page lies that a write is about to make invalid, where an erase may have to wait for that write.
     #[inline(always)]
     pub(super) fn older_version(&self, lpn: Lpn) -> Option<Ppn> {
-        if self.assembles() { self.device.ftl.lookup(lpn) } else { None }
+        if self.plan.is_dynamic() || self.assembles() { self.device.ftl.lookup(lpn) } else { None }
+    }
+
+    /// A page of the host was placed in stead of an older version, which may lie on another die.
+    #[inline(always)]
+    pub(super) fn supersede(&mut self, at: Ppn, old: Option<Ppn>) {
+        if self.plan.is_dynamic()
+            && !self.assembles()
+            && let (Some(dynamic), Some(old)) = (self.device.has.dynamic, old)
+        {
+            dynamic.supersedes(&mut self.device.ftl, at, old);
+        }
+    }
+
+    /// A die has programmed pages of the host. An erase may have waited for that.
+    #[inline(always)]
+    pub(super) fn note_programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        if self.plan.is_dynamic()
+            && let Some(dynamic) = self.device.has.dynamic
+        {
+            for old in ppns.filter_map(|ppn| dynamic.programmed(&mut self.device.ftl, ppn)) {
+                self.queues.resume_erase(old);
+            }
+        }
+    }
+
+    /// The erase of a unit waits until newer versions of its pages are programmed.
+    #[inline(always)]
+    pub(super) fn holds_back(&self, unit: Unit) -> bool {
+        let (geometry, dynamic) = (self.device.ftl.geometry(), self.device.has.dynamic);
+        let (first, pages) = (geometry.ppn(unit, Slot::FIRST), geometry.unit_slots());
+        let on_other_dies = || dynamic.is_some_and(|dynamic| dynamic.needs(&self.device.ftl, first, pages));
+        self.assembles() && self.device.flash.holds_back(unit) || self.plan.is_dynamic() && on_other_dies()
     }
 
     /// Pages are placed before they can be programmed.

@@ -150,7 +150,6 @@ struct Setup<'a, 'w> {
 impl Setup<'_, '_> {
     fn run<P: Plan>(self, mut plan: P) -> Result<Option<Timeline>, RunError> {
         let Setup { device, workload, config, watch, buffer, options } = self;
-        let stores = device.flash.nand().stores();
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
         let geometry = device.ftl.geometry();
         let (cell, order) = (config.device.cell, config.device.program_order);
@@ -169,7 +168,7 @@ impl Setup<'_, '_> {
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = options.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let asks_fill = device.has.time.is_some_and(|time| time.asks_fill);
-        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, stores);
+        let commands = Commands::new(config.ftl.get("scheduler"), schedule, device);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, &device.allocation, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use base::{Die, Domain, Geometry, Lpn, Queue};
+use base::{Die, Domain, Geometry, Lpn, Queue, Unit};
 use engine::memory::in_words;
 use ftl::allocation::Allocation;
 use ftl::{DomainWork, Ftl};
@@ -292,6 +292,8 @@ pub(super) struct Queues {
     collections: Vec<Option<Begun>>,
     urgencies: Vec<Urgency>,
     dies: Vec<OfDie>,
+    /// Domains whose next step is an erase that waits for programs of other dies.
+    held: Vec<Domain>,
     /// Dies that may have something to do.
     woken: Vec<Die>,
     /// How many of them events woke; requests that came then woke those behind.
@@ -333,6 +335,7 @@ impl Queues {
             collections: vec![None; geometry.domains() as usize],
             urgencies: vec![Urgency::NOTHING; geometry.domains() as usize],
             dies: geometry.all_dies().map(none).collect(),
+            held: Vec::new(),
             woken: Vec::with_capacity(geometry.dies() as usize),
             woken_by_events: 0,
             ages: 0,
@@ -507,7 +510,11 @@ impl Queues {
     fn set_urgency(&mut self, domain: Domain) {
         let first = if self.are_shared { &List::EMPTY } else { &self.writes[domain.index()] };
         let begun = self.collections[domain.index()];
-        let urgency = Urgency::new(begun, first.first_age(), first.first_is_plain());
+        let urgency = if self.is_held(domain) {
+            Urgency::NOTHING
+        } else {
+            Urgency::new(begun, first.first_age(), first.first_is_plain())
+        };
         self.urgencies[domain.index()] = urgency;
         let die = self.geometry.die_of_domain(domain);
         let of_die = &mut self.dies[die.index()];
@@ -518,6 +525,36 @@ impl Queues {
             if urgency < of_die.urgency {
                 (of_die.urgency, of_die.domain) = (urgency, Domain::new(domain));
             }
+        }
+    }
+
+    /// The next step of a domain is an erase that waits for programs of other dies.
+    pub(super) fn hold_erase(&mut self, domain: Domain) {
+        self.held.push(domain);
+        if self.are_compared {
+            self.set_urgency(domain);
+        }
+    }
+
+    /// True if a domain has nothing to do but that.
+    #[inline]
+    pub(super) fn is_held(&self, domain: Domain) -> bool {
+        !self.held.is_empty() && self.held.contains(&domain)
+    }
+
+    /// A program is done that the erase of a unit may have waited for.
+    #[inline]
+    pub(super) fn resume_erase(&mut self, unit: Unit) {
+        if self.held.is_empty() {
+            return;
+        }
+        let domain = self.geometry.domain_of_unit(unit);
+        if let Some(at) = self.held.iter().position(|&held| held == domain) {
+            self.held.swap_remove(at);
+            if self.are_compared {
+                self.set_urgency(domain);
+            }
+            self.wake(self.geometry.die_of_domain(domain));
         }
     }
 

@@ -384,6 +384,9 @@ impl<P: Plan> Timed<'_, '_, P> {
                 None if !context.plan.has().assembly => {}
                 None => context.device.flash.programmed(command.items().iter().map(|item| item.ppn)),
             }
+            if command.cause() == Cause::Host {
+                context.note_programmed(command.items().iter().map(|item| item.ppn));
+            }
         }
         let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {

@@ -1,6 +1,6 @@
 //! Dynamic allocation, as a part: whichever die is free takes a page.
 
-use base::{Die, Domain, Queue};
+use base::{Die, Domain, Ppn, Queue, Unit};
 
 use super::{Ftl, InForce};
 
@@ -31,5 +31,22 @@ impl DynamicAllocation {
     #[inline]
     pub fn peek_domain_of(self, ftl: &Ftl, die: Die) -> Option<Domain> {
         of_pages!(&ftl.mapping, page => page.peek_domain_of(die))
+    }
+
+    /// A page was placed in stead of an older version, and its die begins to program it.
+    #[inline]
+    pub fn supersedes(self, ftl: &mut Ftl, at: Ppn, old: Ppn) {
+        of_pages!(&mut ftl.mapping, page => page.kernel.supersede(at, old));
+    }
+
+    /// A die has programmed a page. Returns the unit of the version that it superseded, if that was told.
+    #[inline]
+    pub fn programmed(self, ftl: &mut Ftl, at: Ppn) -> Option<Unit> {
+        of_pages!(&mut ftl.mapping, page => page.kernel.note_programmed(at))
+    }
+
+    /// True if one of so many pages from one on was superseded, and the array has nothing newer: a power cut would leave nothing else.
+    pub fn needs(self, ftl: &Ftl, first: Ppn, pages: u32) -> bool {
+        of_pages!(&ftl.mapping, page => page.kernel.needs_superseded(first, pages))
     }
 }

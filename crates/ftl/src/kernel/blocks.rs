@@ -118,10 +118,12 @@ impl Kernel {
     /// Puts an erased unit among the free ones.
     ///
     /// # Panics
-    /// If something in it is valid, or it was not to be erased.
+    /// If something in it is valid, or the array has nothing newer of a page; or if it was not to be erased.
     pub(crate) fn free_unit(&mut self, domain: Domain, unit: Unit) {
         let UnitRecord { valid, state, .. } = self.units[unit.index()];
         assert_eq!(valid, 0, "a unit is erased only when nothing in it is valid");
+        let is_needed = self.needs_superseded(self.geometry.ppn(unit, Slot::FIRST), self.geometry.unit_slots());
+        assert!(!is_needed, "a unit is erased only when newer versions of its pages are programmed");
         assert!(
             matches!(state, UnitState::Collecting | UnitState::Aside),
             "only units that were to be erased are erased"

@@ -14,6 +14,7 @@ mod place;
 mod saved;
 mod spare;
 mod streams;
+mod superseded;
 mod wordlines;
 
 use base::{Domain, Geometry};
@@ -33,6 +34,7 @@ pub use saved::{Keeping, Kept, Saved};
 pub use spare::{IDENTITY, write_of};
 pub(crate) use spare::{PageKind, Spare, parity_home};
 pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};
+use superseded::Superseded;
 
 pub(crate) use crate::stream::Stream;
 pub(crate) use wordlines::Wordlines;
@@ -88,6 +90,7 @@ pub(crate) struct Kernel {
     pool: AnyPool,
     victim: AnyVictim,
     numbers: spare::Numbers,
+    superseded: Superseded,
     /// By domain: the victim whose pages go under host pages, where they do.
     pairing: Vec<Option<Job>>,
     /// The workload's locality, as it was last taken.
@@ -164,6 +167,7 @@ impl Kernel {
             pool: AnyPool::build(policies.block_allocation, shape),
             victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             numbers: spare::Numbers::default(),
+            superseded: Superseded::new(&geometry),
             pairing: vec![None; shape.domains as usize],
             locality: None,
             calm: false,

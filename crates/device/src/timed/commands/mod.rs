@@ -8,9 +8,8 @@ mod steps;
 mod views;
 
 use base::{Die, Domain, Ppn, Queue, Selection};
+use ftl::Placed;
 use ftl::schedule::Schedule;
-use ftl::{Ftl, Placed};
-use nand::StoreKind;
 
 use super::choose::Found;
 use super::collections::Collections;
@@ -54,12 +53,13 @@ impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(scheduler: &Selection, schedule: Schedule, ftl: &Ftl, stores: StoreKind) -> Commands {
+    pub(super) fn new(scheduler: &Selection, schedule: Schedule, device: &Device) -> Commands {
+        let ftl = &device.ftl;
         let patience = |bound| Box::new(Patience::new(bound, ftl.geometry().dies()));
         Commands {
             scheduler: Scheduler::build(scheduler),
             schedule: GcSchedule::new(schedule, ftl.geometry()),
-            collections: Collections::new(ftl, stores),
+            collections: Collections::new(device),
             gc_holds_reads: scheduler::gc_holds_reads(scheduler),
             patience: scheduler::max_wait(scheduler).map(patience),
         }

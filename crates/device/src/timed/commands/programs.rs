@@ -165,6 +165,7 @@ impl Commands {
     ) -> u64 {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
         program_placed(context, placed, |device| device.expected(lpn, version), old);
+        context.supersede(placed.at, old);
         if context.plan.has().buffer {
             host.begin_program(&context.queues, write);
         }

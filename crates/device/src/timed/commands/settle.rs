@@ -111,6 +111,9 @@ impl Commands {
         {
             return Some(false);
         }
+        if context.plan.is_dynamic() && context.queues.is_held(domain) {
+            return None;
+        }
         if context.device.has_owners
             && !self.collections.is_correcting(die, domain)
             && !self.collections.has_step(&mut context.device.ftl, domain)
@@ -238,7 +241,8 @@ impl Commands {
     /// write.
     #[cold]
     fn await_entry(&mut self, context: &mut Context<'_, impl Plan>, die: Die, owner: Domain) -> Option<Read> {
-        let has_step = !self.collections.is_correcting(die, owner)
+        let has_step = !context.queues.is_held(owner)
+            && !self.collections.is_correcting(die, owner)
             && (!context.device.has_owners || self.collections.has_step(&mut context.device.ftl, owner));
         has_step.then_some(Read::Entry(owner))
     }

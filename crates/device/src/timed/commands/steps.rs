@@ -44,10 +44,12 @@ impl Commands {
             return false;
         };
         if let NextStep::Erase(unit) = next
-            && context.assembles()
-            && context.device.flash.holds_back(unit)
+            && context.holds_back(unit)
         {
-            // The collection has just begun. From now on the die sees that it waits.
+            // From now on the die sees that it waits: where pages gather for their wordlines, since the collection has just begun.
+            if !context.assembles() {
+                context.queues.hold_erase(domain);
+            }
             context.queues.wake(die);
             return false;
         }
@@ -162,7 +164,7 @@ impl Commands {
             NextStep::Erase(unit) => {
                 let joins = is_equal
                     && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit)
-                    && !(context.assembles() && device.flash.holds_back(unit));
+                    && !context.holds_back(unit);
                 if joins {
                     add_erase(context, command, domain, unit);
                 }
@@ -286,6 +288,7 @@ impl Commands {
 
 /// Erases the blocks of a unit.
 fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Domain, unit: Unit) {
+    assert!(!context.holds_back(unit), "a unit is erased when newer versions of its pages are programmed");
     let geometry = context.device.ftl.geometry();
     for lane in 0..geometry.unit_width {
         command.add(geometry.ppn(unit, geometry.slot_at(Page::FIRST, lane)), Carried::Domain(domain));

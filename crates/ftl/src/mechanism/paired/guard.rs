@@ -9,8 +9,8 @@ use crate::mechanism::{Combined, Product, VictimEnd};
 use crate::ops::Op;
 
 impl Paired {
-    /// The operation before a page is programmed at a place: each valid lower page of its wordline has to be stored a second
-    /// time.
+    /// The operation before a page is programmed at a place: each lower page of its wordline that a power cut could need
+    /// has to be stored a second time.
     pub(super) fn protect(&self, kernel: &Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         let slot = kernel.geometry().unit_and_slot(at).1;
         if kernel.wordlines().is_lsb(slot) {
@@ -21,7 +21,7 @@ impl Paired {
         for lower in guard.lowers.below(kernel, at) {
             match lower.cover {
                 Cover::Lost => return Some(Op::Pad),
-                Cover::None if unprotected.is_none() && kernel.is_valid(lower.at) => unprotected = Some(lower.at),
+                Cover::None if unprotected.is_none() && kernel.is_needed(lower.at) => unprotected = Some(lower.at),
                 _ => {}
             }
         }

@@ -97,7 +97,7 @@ impl Lowers {
 
     /// True if a page that is worth keeping depends on a unit.
     pub(super) fn depend_on(&self, kernel: &Kernel, unit: Unit) -> bool {
-        self.open.iter().any(|lower| lower.depends_on(kernel, unit) && kernel.is_valid(lower.at))
+        self.open.iter().any(|lower| lower.depends_on(kernel, unit) && kernel.is_needed(lower.at))
     }
 
     /// Forgets covers that lie in a unit, which is about to be erased.
