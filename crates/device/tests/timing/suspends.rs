@@ -173,14 +173,63 @@ fn a_read_that_comes_during_an_erase_suspends_it() {
 fn erased_beside(suspend: Selection, rows: &[(u64, &'static str, u64)]) -> (Value, u64, Times) {
     let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
     *config.device.features.get_mut("erase_suspend") = suspend;
-    let times = Times::of(&config);
-    let writes = |writes: u64| (0..writes).map(|i| (i * APART, "Write", 0, PAGE)).collect::<Vec<_>>();
-    let first = (1..400).find(|&count| figure(&replay(&config, &writes(count)), "flash.block_erases") > 0.0);
+    erased_on(&config, rows)
+}
+
+/// The same on a device; pages of the rows are of a quarter of a flash page where it has units.
+fn erased_on(config: &Config, rows: &[(u64, &'static str, u64)]) -> (Value, u64, Times) {
+    let times = Times::of(config);
+    let size = u64::from(config.device.page_size);
+    let writes = |writes: u64| (0..writes).map(|i| (i * APART, "Write", 0, size)).collect::<Vec<_>>();
+    let first = (1..400).find(|&count| figure(&replay(config, &writes(count)), "flash.block_erases") > 0.0);
     let first = first.expect("a collection");
     let begins = (first - 1) * APART + times.bus + PROGRAM;
     let mut all = writes(first);
     all.extend(rows.iter().map(|&(at, kind, page)| ((begins + at) / 100 * 100, kind, page * PAGE, PAGE)));
-    (replay(&config, &all), begins, times)
+    (replay(config, &all), begins, times)
+}
+
+/// How long units wait for the rest of their flash page.
+const PAD_AFTER: u64 = 500_000;
+
+/// Four units of a flash page of plane 1 come while the victim of plane 0 is erased: the erase is suspended when they are whole, or are to
+/// be filled up, and not before.
+#[test]
+fn units_gather_while_an_erase_goes_on() {
+    let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
+    config.device.page_size = 4 * PAGE as u32;
+    choose(&mut config.ftl, "map_unit", "8KiB", &[("pad_after", ParamValue::Time(Duration(PAD_AFTER)))]);
+    let suspend = |most| limited(base::suspend::ERASE.choices, "reads-and-writes", most);
+    let ms = 1_000_000;
+    let four = |kind: &'static str, apart: u64| -> Vec<_> { (0..4).map(|i| (ms + i * apart, kind, 4 + i)).collect() };
+    let latency = |summary: &Value| ns(summary, "host.write_latency_us.max");
+    *config.device.features.get_mut("erase_suspend") = suspend(1);
+    // The last one comes after the others.
+    let (summary, begins, times) = erased_on(&config, &four("Write", 100_000));
+    let program = times.program(1, PROGRAM);
+    assert_eq!(latency(&summary), 300_000 + LATENCY + program);
+    assert_eq!(suspends(&summary), (0.0, 1.0, (LATENCY + RESUME) as f64));
+    // It never comes; or the host waits for the first.
+    let (summary, ..) = erased_on(&config, &four("Write", 100_000)[..3]);
+    assert_eq!(latency(&summary), PAD_AFTER + LATENCY + program);
+    assert_eq!(figure(&summary, "flash.by_cause.pad.programs"), 1.0);
+    let (summary, ..) = erased_on(&config, &[(ms, "FUA", 4)]);
+    assert_eq!((latency(&summary), suspends(&summary).1), (LATENCY + program, 1.0));
+    // Of two flash pages the second one waits for the end of the erase, and goes before what comes then.
+    let mut rows = four("Write", 0);
+    rows.extend((0..4).map(|i| (ms, "Write", 12 + i)));
+    let (summary, ..) = erased_on(&config, &rows);
+    let ends = begins + ERASE + LATENCY + RESUME + program;
+    assert_eq!(latency(&summary), ends + program - (begins + ms) / 100 * 100);
+    assert_eq!(suspends(&summary).1, 1.0);
+    // Until a flash page is programmed its units are in the controller; what has gathered suspends nothing for a read.
+    rows.extend([(ms + 100, "Read", 4), (ms + 100, "Read", 12), (ms + 100_000, "Read", 12)]);
+    let (summary, ..) = erased_on(&config, &rows);
+    assert_eq!((ns(&summary, "host.read_latency_us.max"), suspends(&summary).1), (0, 1.0));
+    // Units of the plane whose victim is erased wait for that.
+    let (summary, ..) = erased_on(&config, &[(ms, "FUA", 0)]);
+    assert_eq!(latency(&summary), begins + ERASE + program - (begins + ms) / 100 * 100);
+    assert_eq!(suspends(&summary).1, 0.0);
 }
 
 #[test]
@@ -238,10 +287,10 @@ fn erases_are_not_suspended_for_writes_that_wait_for_no_die() {
             config.device = cells(Cell::Slc, ProgramOrder::Consecutive, 1).device;
             *config.device.features.get_mut("erase_suspend") = erase_suspend;
         }),
-        ("programmed as a whole", &|config| {
+        ("two passes", &|config| {
             (config.device.cell, config.device.program_order) = (Cell::Mlc, ProgramOrder::Consecutive);
             *config.device.features.get_mut("programming") =
-                Selection::default_of(&base::programming::PROGRAMMING.choices[1]);
+                Selection::default_of(&base::programming::PROGRAMMING.choices[2]);
         }),
     ] {
         let found = refused(change).expect("a refusal");

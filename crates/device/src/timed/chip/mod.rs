@@ -13,13 +13,14 @@ mod slow_die;
 mod suspend;
 mod transfer;
 
-use base::{Die, Duration, Instant, Ppn, Unit};
+use base::{Die, Domain, Duration, Instant, Ppn, Unit};
 use config::Config;
 
 use super::Timed;
 use super::command::{Carried, Command};
 use super::context::Context;
 use super::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
+use super::host::Host;
 use super::plan::{Any, Plan};
 use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;
@@ -62,8 +63,8 @@ pub(in crate::timed) trait Feature: Sized {
 }
 
 features! {
-    wordlines: Wordlines,
     suspend: Suspend,
+    wordlines: Wordlines,
     cache: CacheModes,
     transfer: Transfer,
     slow_die: SlowDie,
@@ -80,6 +81,9 @@ asked! {
 
     /// The array of a die cannot read a page before it is done with something else.
     any bars(context: &Context<'_, P>, die: Die, ppn: Ppn) -> bool;
+
+    /// The array of a die has begun an erase for a domain, and is not done with it.
+    any erases(context: &Context<'_, P>, die: Die, domain: Domain) -> bool;
 
     /// Something of a die's work is left besides its command.
     any has_more(context: &Context<'_, P>, die: Die) -> bool;
@@ -161,6 +165,10 @@ asked! {
 
     /// An idle die chooses. Returns whether the feature had it begin something before that.
     any before(timed: &mut Timed<'_, '_, P>, die: Die) -> bool;
+
+    /// Pages of the host have waited on a die for long enough, or the host waits for them: builds the program of dummy pages that are
+    /// placed for their sake. Returns whether there are such pages, besides those of domains that a victim is erased for.
+    any fills_up(context: &mut Context<'_, P>, host: &Host, die: Die, command: &mut Command) -> bool;
 
     /// An erase waits for pages that are placed and not programmed.
     all erase_waits(context: &mut Context<'_, P>, unit: Unit);

@@ -238,10 +238,9 @@ impl Wordlines {
         self.overdue = overdue;
     }
 
-    /// A page of a die whose wordline is to be filled up, or the next one.
-    fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
-        self.forget_settled(flash);
-        self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
+    /// Pages of a die whose wordlines are to be filled up, or the next ones.
+    fn overdue(&self, die: Die) -> impl Iterator<Item = Ppn> {
+        self.overdue.iter().filter(move |due| due.die == die).map(|due| due.page)
     }
 
     /// Pages of the host that wait on a die for others, behind whom they are programmed.
@@ -267,7 +266,7 @@ pub(in crate::timed) fn is_configured(device: &model::Device) -> bool {
 }
 
 /// True if they are in two passes.
-fn is_twice(device: &model::Device) -> bool {
+pub(in crate::timed) fn is_twice(device: &model::Device) -> bool {
     PROGRAMMING.of(&device.features).name == "two-pass"
 }
 

@@ -12,7 +12,7 @@ use crate::timed::commands::program_placed;
 use crate::timed::context::Context;
 use crate::timed::die::Ways;
 use crate::timed::host::Host;
-use crate::timed::plan::{Any, Chip, Feature};
+use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Timing};
 
 impl Feature for Wordlines {
@@ -114,6 +114,12 @@ impl Chip<Any> for Wordlines {
         if command.kind() != OpKind::Program || !context.chip.wordlines.are_on() {
             return false;
         }
+        if !command.has_data_in() {
+            // Whole flash pages are copied, as they are.
+            command.set_pass(Pass::Only);
+            command.set_wordlines(|ppn| context.device.flash.is_last_of_wordline(ppn));
+            return false;
+        }
         let (is_whole, due) = context.chip.wordlines.gather(&context.device.flash, die, command, context.now);
         if !is_whole {
             context.queues.wake(die);
@@ -139,13 +145,18 @@ impl Chip<Any> for Wordlines {
         }
         if context.chip.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die)) {
             timed.start(die);
-        } else if let Some(page) = overdue(context, host, die) {
-            fill_wordline(context, passage.next_command(die), page);
+        } else if Wordlines::fills_up(context, host, die, passage.next_command(die)) {
             timed.start_or_gather(die);
         } else {
             return false;
         }
         timed.note_choice(die);
+        true
+    }
+
+    fn fills_up(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
+        let Some(page) = overdue(context, host, die) else { return false };
+        fill_wordline(context, command, page);
         true
     }
 
@@ -161,17 +172,25 @@ impl Chip<Any> for Wordlines {
 }
 
 /// A page of a die whose wordline is to be filled up, or the next one. For FUA and a FLUSH it is if no write comes that would complete it.
+/// What lies beside an erase that was begun waits for that.
 fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
-    if let Some(page) = context.chip.wordlines.overdue(&context.device.flash, die) {
-        return Some(page);
+    if !context.chip.wordlines.are_on() {
+        return None;
     }
+    context.chip.wordlines.forget_settled(&context.device.flash);
     let context = &*context;
     let Context { device, queues, chip, .. } = context;
     let geometry = device.ftl.geometry();
+    let domain_of = |page| geometry.domain_of_unit(geometry.unit_of(page));
+    let can_be_programmed = |page| !Features::erases(context, die, domain_of(page));
+    if let Some(page) = chip.wordlines.overdue(die).find(|&page| can_be_programmed(page)) {
+        return Some(page);
+    }
     let mut waiting = chip.wordlines.waiting_of_host(&device.flash, die);
     let (_, page) = waiting.find(|&(write, page)| {
-        let queue = context.queue_of(geometry.domain_of_unit(geometry.unit_of(page)));
-        host.awaits(queues, write) && !host.would_leave(queue) && queues.writes(queue).first().is_none()
+        let queue = context.queue_of(domain_of(page));
+        let nobody_comes = !host.would_leave(queue) && queues.writes(queue).first().is_none();
+        host.awaits(queues, write) && nobody_comes && can_be_programmed(page)
     })?;
     Some(page)
 }

@@ -8,7 +8,7 @@ use super::way::{resume, suspend, wait_to_suspend};
 use crate::errors::Refusal;
 use crate::timed::Timed;
 use crate::timed::chip::one_shot;
-use crate::timed::command::MAX_PLANES;
+use crate::timed::command::{Command, MAX_PLANES};
 use crate::timed::commands::reads::FoundRead;
 use crate::timed::commands::settle::Stand;
 use crate::timed::commands::{Action, Commands};
@@ -26,18 +26,24 @@ pub(super) fn work(timed: &mut Timed<'_, '_>, die: Die) {
         if let Some(found) = find_read(commands, context, die) {
             commands.read_found(context, passage.next_command(die), die, found);
             timed.start(die);
+        } else if context.assembles() {
+            if context.chip.suspend.operations.let_writes_by(die) && makes_ready(timed, die) {
+                timed.context.chip.suspend.operations.note_program(die);
+                start_ready(timed, die);
+            } else {
+                let Passage { ways, dies, .. } = &mut timed.passage;
+                resume(ways, &mut timed.context, die, &mut dies[die.index()]);
+            }
         } else if let Some(domain) = settle_and_find_write(commands, context, host, die) {
             context.chip.suspend.operations.note_program(die);
             commands.build(context, host, passage.next_command(die), die, Action::Program(domain));
-            timed.start_or_gather(die);
+            timed.start(die);
         } else {
             resume(&mut passage.ways, context, die, &mut passage.dies[die.index()]);
         }
         timed.note_choice(die);
-    } else if may_be_suspended(passage, context, die)
-        && (find_read(commands, context, die).is_some()
-            || settle_and_find_write(commands, context, host, die).is_some())
-    {
+    } else if may_be_suspended(passage, context, die) && has_work(timed, die) {
+        let Timed { context, passage, .. } = timed;
         // Now or as soon as the chip takes that, unless the operation ends before.
         let Passage { ways, dies, .. } = passage;
         match context.chip.suspend.operations.when(die, context.now) {
@@ -59,6 +65,45 @@ fn takes_work(passage: &Passage, context: &Context<'_>, die: Die) -> bool {
 fn may_be_suspended(passage: &Passage, context: &Context<'_>, die: Die) -> bool {
     let works = passage.dies[die.index()].phase == Phase::Array && context.chip.suspend.operations.runs(die);
     works && !Features::has_more(context, die)
+}
+
+/// Reads or writes wait for a die that could be done if its operation were suspended.
+fn has_work(timed: &mut Timed<'_, '_>, die: Die) -> bool {
+    let Timed { context, host, commands, .. } = timed;
+    if find_read(commands, context, die).is_some() {
+        return true;
+    }
+    if !context.assembles() {
+        return settle_and_find_write(commands, context, host, die).is_some();
+    }
+    let operations = &context.chip.suspend.operations;
+    operations.let_writes_by(die) && operations.when(die, context.now) != When::Never && makes_ready(timed, die)
+}
+
+/// Has writes for a die that erases gather in the controller, until the array can program some of them or they are to be filled up.
+/// Returns whether a program is ready then. A write that does not complete one suspends nothing.
+fn makes_ready(timed: &mut Timed<'_, '_>, die: Die) -> bool {
+    let Timed { context, host, commands, passage, .. } = timed;
+    let mut command = Command::NONE;
+    while !context.chip.suspend.operations.has_ready(die) {
+        if let Some(domain) = settle_and_find_write(commands, context, host, die) {
+            commands.build(context, host, &mut command, die, Action::Program(domain));
+        } else if !Features::fills_up(context, host, die, &mut command) {
+            return false;
+        }
+        if !Features::gathers(&mut passage.ways, context, die, &mut command) {
+            context.chip.suspend.operations.make_ready(die, &command);
+        }
+    }
+    true
+}
+
+/// Starts the program that is ready for a die.
+pub(super) fn start_ready(timed: &mut Timed<'_, '_>, die: Die) {
+    if let Some(program) = timed.context.chip.suspend.operations.take_ready(die) {
+        *timed.passage.next_command(die) = program;
+        timed.start(die);
+    }
 }
 
 /// The first read of a die that can be done while its program or erase is suspended, or could: its map entry is known, its
@@ -147,10 +192,10 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
             "use a static allocation such as `CWDP`, or `reads`",
         );
     }
-    if one_shot::pad_after(config).is_some() {
+    if one_shot::is_twice(&config.device) {
         return refuse(
-            "is not modelled for wordlines that are programmed as a whole: their pages wait in the controller".into(),
-            "set `device.programming = \"page\"`, or use `reads`",
+            "is not modelled for two passes over wordlines: the second one is due behind another program".into(),
+            "set `device.programming = \"one-shot\"`, or use `reads`",
         );
     }
     if config.device.planes_per_die == 1 || config.ftl.get("reclaim_unit").name != "block" {

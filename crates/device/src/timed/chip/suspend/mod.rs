@@ -7,7 +7,7 @@ mod beside;
 mod operations;
 mod way;
 
-use base::{Die, Duration, Instant, Ppn, SuspendLimits};
+use base::{Die, Domain, Duration, Instant, Ppn, SuspendLimits};
 use config::{Config, model};
 
 use crate::errors::Refusal;
@@ -64,6 +64,16 @@ fn shortest_latency(device: &model::Device) -> Option<Duration> {
 }
 
 impl Chip<Any> for Suspend {
+    /// What gathered while a die erased is in the controller until it is programmed.
+    fn keeps(context: &Context<'_>, ppn: Ppn) -> bool {
+        let operations = &context.chip.suspend.operations;
+        operations.are_on() && operations.is_ready(context.device.ftl.geometry().die_of(ppn), ppn)
+    }
+
+    fn erases(context: &Context<'_>, die: Die, domain: Domain) -> bool {
+        context.chip.suspend.operations.is_for(die, domain)
+    }
+
     fn bars(context: &Context<'_>, die: Die, ppn: Ppn) -> bool {
         context.chip.suspend.operations.bar(&context.device.flash, die, ppn)
     }
@@ -128,6 +138,16 @@ impl Chip<Any> for Suspend {
             record.phase = Phase::Held;
         }
         is_suspended
+    }
+
+    /// What gathered while the die erased, and came too late to go before the end of that.
+    fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
+        let is_ready = timed.context.chip.suspend.operations.has_ready(die);
+        if is_ready {
+            beside::start_ready(timed, die);
+            timed.note_choice(die);
+        }
+        is_ready
     }
 
     fn beside(timed: &mut Timed<'_, '_>, die: Die) {

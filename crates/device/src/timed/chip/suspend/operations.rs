@@ -40,6 +40,19 @@ struct Operation {
     command: Command,
 }
 
+impl Operation {
+    const NONE: Operation = Operation {
+        state: State::None,
+        suspends: 0,
+        from: Instant::ZERO,
+        until: Instant::ZERO,
+        line: Line::ARRIVAL,
+        rest: Duration::ZERO,
+        programs: 0,
+        command: Command::NONE,
+    };
+}
+
 /// When an operation can be suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
@@ -57,25 +70,18 @@ pub(super) struct Operations {
     limits: [Option<SuspendLimits>; 3],
     /// By die; empty where nothing is suspended.
     operations: Vec<Operation>,
+    /// By die, a program whose pages gathered while it erased, and which goes before what is left of that or behind it.
+    ready: Vec<Option<Command>>,
 }
 
 impl Operations {
     /// Bytes for each die.
-    pub(super) const BYTES_OF_DIE: usize = size_of::<Operation>();
+    pub(super) const BYTES_OF_DIE: usize = size_of::<Operation>() + size_of::<Option<Command>>();
 
     /// `dies`: none where nothing is suspended.
     pub(super) fn new(limits: [Option<SuspendLimits>; 3], dies: u32) -> Operations {
-        let none = Operation {
-            state: State::None,
-            suspends: 0,
-            from: Instant::ZERO,
-            until: Instant::ZERO,
-            line: Line::ARRIVAL,
-            rest: Duration::ZERO,
-            programs: 0,
-            command: Command::NONE,
-        };
-        Operations { limits, operations: vec![none; dies as usize] }
+        let ready = vec![None; dies as usize];
+        Operations { limits, operations: vec![Operation::NONE; dies as usize], ready }
     }
 
     /// Whether anything is suspended on this device.
@@ -111,9 +117,33 @@ impl Operations {
         self.operations[die.index()].programs += 1;
     }
 
+    /// A program is ready for a die that erases.
+    pub(super) fn make_ready(&mut self, die: Die, program: &Command) {
+        self.ready[die.index()] = Some(*program);
+    }
+
+    /// Whether there is one.
+    pub(super) fn has_ready(&self, die: Die) -> bool {
+        self.ready.get(die.index()).is_some_and(Option::is_some)
+    }
+
+    /// The die takes it.
+    pub(super) fn take_ready(&mut self, die: Die) -> Option<Command> {
+        self.ready.get_mut(die.index())?.take()
+    }
+
+    /// Whether it programs that page, which is in the controller until then.
+    pub(super) fn is_ready(&self, die: Die, ppn: Ppn) -> bool {
+        let ready = self.ready.get(die.index()).and_then(Option::as_ref);
+        ready.is_some_and(|program| program.ppns().any(|of| of == ppn))
+    }
+
     /// Whether what a die's array works on or has suspended is for that domain.
     pub(super) fn is_for(&self, die: Die, domain: Domain) -> bool {
-        let items = self.operations[die.index()].command.items();
+        let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
+            return false;
+        };
+        let items = operation.command.items();
         items.iter().any(|item| matches!(item.carried, Carried::Domain(of) if of == domain))
     }
 
@@ -217,7 +247,8 @@ impl Operations {
 
     /// Whether all operations have ended.
     pub(super) fn are_over(&self) -> bool {
-        self.operations.iter().all(|operation| operation.state == State::None)
+        let are_none = self.operations.iter().all(|operation| operation.state == State::None);
+        are_none && self.ready.iter().all(Option::is_none)
     }
 
     /// Whether a page cannot be read before the operation of its die has ended.
