@@ -496,6 +496,12 @@ impl Geometry {
         (row * self.parts + part, lane)
     }
 
+    /// The slot of the last page of a slot's flash page.
+    #[inline]
+    pub fn last_part(&self, slot: Slot) -> Slot {
+        Slot::new(self.part.quotient(slot.number()) * self.parts + self.parts - 1)
+    }
+
     /// Slots of a unit at one offset of flash pages, a *row*: those of a flash page on each of its planes.
     #[inline]
     pub fn row_slots(&self) -> u32 {

@@ -9,7 +9,10 @@ use base::{Dimensions, Geometry, InStep, Multiplane};
 use config::Config;
 
 use crate::errors::Refusal;
-use crate::pages::MAX_PARTS;
+use crate::pages::{MAX_PARTS, Parts};
+
+/// Bytes of a sector, which is not divided.
+const SECTOR: u32 = 512;
 
 /// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.
 pub(crate) fn geometry(config: &Config) -> Geometry {
@@ -21,15 +24,26 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
         planes_per_die: device.planes_per_die / in_step.planes,
         blocks_per_plane: device.blocks_per_plane,
         pages_per_block: device.pages_per_block * parts(config),
-        page_size: device.page_size * in_step.parts() / parts(config),
+        page_size: superpage(config) / parts(config),
         parts: parts(config),
         unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
     })
 }
 
-/// Map units of a flash page.
+/// Bytes of a flash page, or of those that are in step.
+fn superpage(config: &Config) -> u32 {
+    config.device.page_size.saturating_mul(config.in_step().parts())
+}
+
+/// Map units of a flash page, or of those that are in step: there a unit has an equal part of each.
 pub(crate) fn parts(config: &Config) -> u32 {
-    ftl::map_unit::size(config.ftl.get("map_unit")).map_or(1, |size| (config.device.page_size / size).max(1))
+    ftl::map_unit::size(config.ftl.get("map_unit")).map_or(1, |size| (superpage(config) / size).max(1))
+}
+
+/// The flash pages of a page of the FTL, of which a request may concern some. A map unit is one, and is read as a whole.
+pub(crate) fn parts_of_page(config: &Config, geometry: &Geometry) -> Parts {
+    let count = if geometry.parts > 1 { 1 } else { config.in_step().parts() };
+    Parts::new(count, u64::from(geometry.page_size / count))
 }
 
 /// Bytes of a page as the FTL sees it.
@@ -41,7 +55,7 @@ pub(crate) fn page_size(config: &Config) -> u64 {
 pub(crate) fn pages_in_words(config: &Config) -> String {
     let size = config::print_size(page_size(config));
     match config.in_step().parts() {
-        1 if parts(config) > 1 => format!("map units of {size}"),
+        _ if parts(config) > 1 => format!("map units of {size}"),
         1 => format!("pages of {size}"),
         parts => format!("superpages of {size} ({parts} flash pages in step)"),
     }
@@ -73,6 +87,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "put fewer channels or planes in step, or use `block`".into(),
         );
     }
+    check_striped(config)?;
     let superpage = page_size(config);
     if superpage > u64::from(u32::MAX) {
         return refuse(
@@ -96,6 +111,24 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+/// Refuses map units that cannot lie on all flash pages in step.
+fn check_striped(config: &Config) -> Result<(), Refusal> {
+    let in_step = config.in_step().parts();
+    let least = SECTOR * in_step;
+    let Some(unit) = ftl::map_unit::size(config.ftl.get("map_unit")).filter(|&unit| !unit.is_multiple_of(least)) else {
+        return Ok(());
+    };
+    let print = |bytes: u32| config::print_size(bytes.into());
+    Err(Refusal {
+        key: "ftl.map_unit",
+        message: format!(
+            "a map unit lies in equal parts on all flash pages in step, and {} on {in_step} of them are no whole sectors",
+            print(unit)
+        ),
+        help: format!("use a multiple of {}, or put fewer channels or planes in step", print(least)),
+    })
 }
 
 /// The device's shape as it is built, in single blocks.

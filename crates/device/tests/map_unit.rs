@@ -2,7 +2,9 @@
 
 mod common;
 
-use base::{Cell, Duration, Multiplane, ParamValue};
+use std::collections::BTreeMap;
+
+use base::{Cell, Duration, Multiplane, ParamValue, ProgramOrder};
 use common::*;
 use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
@@ -11,6 +13,9 @@ use files::Interrupt;
 
 /// Random devices that are tried.
 const LIVES: u64 = 60;
+
+/// Managements of read disturb that units go with.
+const SCHEMES: [&str; 3] = ["refresh", "redftl", "read-leveling"];
 
 const UNITS: [&str; 4] = ["page", "8KiB", "4KiB", "2KiB"];
 
@@ -42,14 +47,21 @@ fn random(seed: u64) -> Config {
     if ftl::paired::keeps_track(config.ftl.get("paired_page").name) {
         choose(&mut config.ftl, "paired_page", "none", &[]);
     }
-    let only = [("mapping", "page"), ("migration", "off-chip"), ("read_disturb", "ignore")];
+    let only = [("mapping", "page"), ("migration", "off-chip")];
     only.iter().for_each(|(seam, name)| choose(&mut config.ftl, seam, name, &[]));
     if config.ftl.get("reclaim_unit").name == "superblock" {
-        choose(&mut config.ftl, "reclaim_unit", "block", &[]);
+        let sector = 512 * config.in_step().parts();
+        let mut units = [("4KiB", 4096), ("2KiB", 2048), ("1KiB", 1024)].into_iter();
+        let superpage = config.in_step().parts() * config.device.page_size;
+        match units.find(|&(_, size)| size % sector == 0 && superpage / size <= 16) {
+            Some((fitting, _)) => unit = fitting,
+            None => choose(&mut config.ftl, "reclaim_unit", "block", &[]),
+        }
     }
-    config.device.wear.read_limit = None;
     config.device.blocks_per_plane += 8;
     config.device.pages_per_block += 3 * config.device.cell.bits();
+    choose(&mut config.ftl, "read_disturb", "ignore", &[]);
+    config.device.wear.read_limit = None;
     set_unit(&mut config, unit);
     if config.ftl.get("write_buffer").name != "none" {
         let buffer = config.ftl.made.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
@@ -78,6 +90,50 @@ fn random_devices_with_units_below_the_page_lose_nothing() {
         }
     }
     assert!(padded > 100.0 && moved > 100.0, "{padded} filled up, {moved} moved");
+}
+
+/// Blocks that are refreshed again and again, with half, a quarter and an eighth of a page to a unit. A run in which a unit is read past
+/// its limit fails.
+#[test]
+fn units_are_refreshed_before_they_are_read_too_often() {
+    let mut refreshed = BTreeMap::new();
+    for (number, scheme) in SCHEMES.into_iter().cycle().take(15 * SCHEMES.len()).enumerate() {
+        let number = number as u64;
+        let seed = number / SCHEMES.len() as u64;
+        let mut config = random(3_900_000 + number);
+        let parts = [2, 4, 8][seed as usize % 3];
+        config.device.page_size = 512 * parts;
+        if config.in_step().parts() > 1 {
+            choose(&mut config.ftl, "reclaim_unit", "block", &[]);
+        }
+        set_unit(&mut config, "512B");
+        choose(&mut config.ftl, "write_buffer", "none", &[]);
+        let mut params = vec![("margin", 12.into())];
+        if scheme != "refresh" {
+            let share = if scheme == "ipr" || scheme == "hot-low-density" { "low_density" } else { "shadow" };
+            params.extend([("monitor", 0.25.into()), (share, 0.25.into())]);
+        }
+        choose(&mut config.ftl, "read_disturb", scheme, &params);
+        if scheme == "read-leveling" {
+            config.device.program_order = ProgramOrder::Consecutive;
+        }
+        let is_low = ["ipr", "hot-low-density"].contains(&scheme);
+        if is_low && config.device.cell == Cell::Slc {
+            config.device.cell = Cell::Mlc;
+            config.device.pages_per_block *= 2;
+        }
+        config.device.blocks_per_plane += 12;
+        let full = 2 * parts * config.device.pages_per_block + 60;
+        config.device.wear.read_limit = Some([full, 6 * full]);
+        config.workload.source = Source::Generator(generator("zipf", 512 * (1 + seed % 9), 0.9, 0));
+        config.workload.end.requests = Some(4000);
+        fill(&mut config);
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        device::check(&config).unwrap_or_else(|refusal| panic!("case {number} {scheme}: {refusal}"));
+        let summary = std::panic::catch_unwind(|| run(&config)).unwrap_or_else(|_| panic!("case {number} {scheme}"));
+        *refreshed.entry(scheme).or_insert(0.0) += figure(&summary, "policy.read_disturb.refreshes");
+    }
+    assert!(refreshed.len() == SCHEMES.len() && refreshed.values().all(|&count| count > 50.0), "{refreshed:?}");
 }
 
 /// The same under traces, whose requests overlap, and which trim, flush, and write with FUA.
@@ -283,12 +339,19 @@ fn what_units_cannot_be_is_refused() {
         (chosen("mapping", "fast"), "page mapping alone"),
         (chosen("paired_page", "lsb-backup"), "no copies of lower pages"),
         (chosen("migration", "rcpb"), "copies through the controller"),
-        (chosen("read_disturb", "refresh"), "no handling of read disturb"),
-        (chosen("reclaim_unit", "superblock"), "not modelled for planes and channels in step"),
+        (chosen("read_disturb", "ipr"), "no guard levels"),
+        (refusal(&|config| superblock(config, 6)), "4KiB on 12 of them are no whole sectors"),
     ];
     for (text, expected) in texts {
         assert!(text.contains("map_unit") && text.contains(expected), "{text}");
     }
+}
+
+/// Both planes and so many channels in step.
+fn superblock(config: &mut Config, channels: u32) {
+    config.device.channels = channels;
+    choose(&mut config.ftl, "reclaim_unit", "superblock", &[("over", "channels-and-planes".into())]);
+    config.device.user_capacity *= u64::from(channels);
 }
 
 #[test]

@@ -111,6 +111,61 @@ fn a_device_in_step_equals_one_of_wider_pages() {
     assert!(compared > 200 && in_parts > 50, "{compared} cases, {in_parts} with pages in parts");
 }
 
+/// Map units of what is in step, in time and without: a unit lies on all of it.
+#[test]
+fn units_in_step_equal_those_of_wider_pages() {
+    let mut compared = 0;
+    for seed in 0..200 {
+        let Some(mut config) = random_superblock(seed) else { continue };
+        let in_step = config.in_step().parts();
+        config.device.page_size = 8192;
+        config.device.blocks_per_plane += 4;
+        let superpage = 8192 * in_step;
+        let units = [("2KiB", 2048), ("4KiB", 4096), ("8KiB", 8192), ("16KiB", 16_384)];
+        let fits = |&&(_, size): &&(&str, u32)| size % (512 * in_step) == 0 && [2, 4, 8].contains(&(superpage / size));
+        let Some(&(unit, size)) = units.iter().filter(fits).nth(seed as usize % 2) else { continue };
+        choose(&mut config.ftl, "map_unit", unit, &[]);
+        for (seam, name) in [
+            ("mapping", "page"),
+            ("migration", "off-chip"),
+            ("read_disturb", "ignore"),
+            ("paired_page", "none"),
+            ("write_buffer", "none"),
+        ] {
+            choose(&mut config.ftl, seam, name, &[]);
+        }
+        config.device.wear.read_limit = None;
+        config.device.user_capacity =
+            device::largest_user_capacity(&config) / 4 * 3 / u64::from(superpage) * u64::from(superpage);
+        if config.device.user_capacity == 0 || device::check(&config).is_err() {
+            continue;
+        }
+        if let Source::Generator(generator) = &mut config.workload.source {
+            (generator.footprint, generator.request_size) = (config.device.user_capacity, size.into());
+            generator.read_fraction = 0.2;
+        }
+        config.workload.end.requests = Some(2 * config.device.user_capacity / u64::from(size));
+        config.run.precondition = Precondition::None;
+        let wide = widened(&config);
+        let (case, lanes) = (format!("case {seed}, {unit} of {superpage}"), f64::from(in_step));
+        let (narrow, wide) = (run(&config), run(&wide));
+        for key in ["host", "workload", "waf", "waf_units"] {
+            assert_eq!(narrow[key], wide[key], "{case}: {key}");
+        }
+        for (path, lanes) in [
+            ("gc.moved_pages", 1.0),
+            ("flash.page_programs", 1.0),
+            ("flash.by_cause.pad.programs", 1.0),
+            ("flash.page_reads", lanes),
+            ("flash.block_erases", lanes),
+        ] {
+            assert_eq!(figure(&narrow, path), figure(&wide, path) * lanes, "{case}: {path}");
+        }
+        compared += u32::from(figure(&narrow, "flash.block_erases") > 0.0);
+    }
+    assert!(compared > 30, "{compared} devices that collected");
+}
+
 /// Everything but what the configuration was and the run cost.
 fn results(config: &Config) -> (Value, Vec<Table>) {
     let outcome = device::simulate(config, &mut device::Options::default()).expect("a run");

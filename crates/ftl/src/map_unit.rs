@@ -89,12 +89,14 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.map_unit", message, help });
     let page = setup.geometry.page_size * parts;
     let print = |bytes: u32| (setup.print_size)(bytes.into());
+    let is_in_step = policies.reclaim_unit.name == "superblock";
+    let name = if is_in_step { "superpage" } else { "flash page" };
     if size >= page || !page.is_multiple_of(size) {
         let fits: Vec<&str> =
             SEAM.choices.iter().skip(1).map(|choice| choice.name).filter(|name| fits(name, page)).collect();
         let fits = if fits.is_empty() { String::new() } else { format!(", or a part of a page: {}", fits.join(", ")) };
         return refuse(
-            format!("a flash page of {} is not several map units of {}", print(page), print(size)),
+            format!("a {name} of {} is not several map units of {}", print(page), print(size)),
             format!("use `page`{fits}"),
         );
     }
@@ -139,8 +141,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         (
             policies.read_disturb,
             "read_disturb",
-            &["ignore"],
-            "no handling of read disturb, which counts and moves whole flash pages",
+            &["ignore", "refresh", "redftl", "read-leveling"],
+            "no guard levels, which are those of whole flash pages",
         ),
     ];
     for (chosen, seam, only, reason) in others {
@@ -151,12 +153,6 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
                 format!("set {}, or use `page`", choices.join(" or ")),
             );
         }
-    }
-    if policies.reclaim_unit.name == "superblock" {
-        return refuse(
-            "a unit below the flash page is not modelled for planes and channels in step".into(),
-            "use `ftl.reclaim_unit = \"block\"` or `\"twin\"`".into(),
-        );
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Counts since the start of the measurement. Subtract an earlier copy to get a window.
 ///
 /// Flash operations are in pages and blocks as the FTL sees them. Where channels or planes are in step these are
-/// superpages and superblocks, and [`Counters::physical`] has the same in pages and blocks of the flash.
+/// superpages and superblocks, and [`Counters::physical`] has the same in pages and blocks of the flash. Map units are programmed and
+/// moved as units, and read in flash pages.
 ///
 /// A copyback is an array read and an array program, so it is in `ops` under both kinds and once more in
 /// `copybacks`; a reprogram is a program, and once more in `reprograms`. The write amplification is thus
@@ -98,17 +99,21 @@ impl Counters {
     ///
     /// Flash pages that the host did not write and that were programmed with its own count as `rmw`; flash pages
     /// that it did not need count as not read. Planes in step are multi-plane commands by construction. What is
-    /// no flash operation stays as it is: pages of the write buffer, reads of pages never written.
-    pub fn physical(&self, in_step: InStep) -> Counters {
+    /// no flash operation stays as it is: pages of the write buffer, reads of pages never written; and map units, which are as large
+    /// whatever is in step.
+    pub fn physical(&self, in_step: InStep, has_units: bool) -> Counters {
         if in_step == InStep::NONE {
             return *self;
         }
         let parts = u64::from(in_step.parts());
+        let of_pages = if has_units { 1 } else { parts };
+        let program = OpKind::Program as usize;
         let concerned = |all: &[[u64; 3]; CAUSES], bystanders: &[[u64; 3]; CAUSES]| {
             let mut ops: [[u64; 3]; CAUSES] = std::array::from_fn(|cause| {
-                std::array::from_fn(|kind| all[cause][kind] * parts - bystanders[cause][kind])
+                std::array::from_fn(|kind| {
+                    all[cause][kind] * if kind == program { of_pages } else { parts } - bystanders[cause][kind]
+                })
             });
-            let program = OpKind::Program as usize;
             ops[Cause::Rmw as usize][program] += bystanders[Cause::Host as usize][program];
             ops
         };
@@ -119,27 +124,27 @@ impl Counters {
             multi_ops,
             bystanders: [[0; 3]; CAUSES],
             multi_bystanders: [[0; 3]; CAUSES],
-            copybacks: self.copybacks.map(|pages| pages * parts),
-            reprograms: self.reprograms * parts,
+            copybacks: self.copybacks.map(|pages| pages * of_pages),
+            reprograms: self.reprograms * of_pages,
             first_passes: self.first_passes * parts,
-            gc_moved_pages: self.gc_moved_pages * parts,
+            gc_moved_pages: self.gc_moved_pages * of_pages,
             wear_moves: self.wear_moves * parts,
             ..*self
         }
     }
 
-    /// Counts `pages` copybacks: reads, programs and copybacks.
+    /// Counts `pages` copybacks: programs and copybacks, and so many reads, which are fewer where a read brings several pages.
     #[inline]
-    pub fn copyback(&mut self, cause: Cause, pages: u64) {
-        self.count(cause, OpKind::Read, pages);
+    pub fn copyback(&mut self, cause: Cause, reads: u64, pages: u64) {
+        self.count(cause, OpKind::Read, reads);
         self.count(cause, OpKind::Program, pages);
         self.copybacks[cause as usize] += pages;
     }
 
-    /// Of a command that was counted as one of programs, all pages were copybacks.
+    /// Of a command that was counted as one of programs, all pages were copybacks; so many reads brought them.
     #[inline]
-    pub fn copyback_command(&mut self, cause: Cause, pages: u64) {
-        self.command(cause, OpKind::Read, pages);
+    pub fn copyback_command(&mut self, cause: Cause, reads: u64, pages: u64) {
+        self.command(cause, OpKind::Read, reads);
         self.copybacks[cause as usize] += pages;
     }
 
@@ -303,7 +308,7 @@ mod tests {
         counters.count(Cause::Host, OpKind::Program, 4);
         counters.count(Cause::Gc, OpKind::Read, 3);
         counters.count(Cause::Gc, OpKind::Program, 1);
-        counters.copyback(Cause::Gc, 2);
+        counters.copyback(Cause::Gc, 2, 2);
         counters.reprogram(Cause::Refresh, 1);
         counters.count(Cause::Gc, OpKind::Erase, 2);
         assert_eq!(counters.waf_units(), Some(2.0), "(4 + 1 + 2 + 1) / 4");
@@ -355,9 +360,9 @@ mod tests {
         counters.command(Cause::Host, OpKind::Read, 2);
         counters.bystand(Cause::Host, OpKind::Read, 3, true);
         counters.command(Cause::Gc, OpKind::Erase, 1);
-        assert_eq!(counters.physical(InStep::NONE), counters);
+        assert_eq!(counters.physical(InStep::NONE, false), counters);
 
-        let channels = counters.physical(InStep { channels: 4, planes: 1 });
+        let channels = counters.physical(InStep { channels: 4, planes: 1 }, false);
         assert_eq!((channels.of(Cause::Host, OpKind::Program), channels.of(Cause::Rmw, OpKind::Program)), (5, 3));
         assert_eq!(channels.waf_units(), Some(1.6));
         let written = Counters { bytes_written: 5 * 4096, ..channels };
@@ -368,10 +373,21 @@ mod tests {
         assert_eq!(channels.multiplane_fraction(OpKind::Read), Some(1.0));
         assert_eq!(channels.multiplane_fraction(OpKind::Program), Some(0.0));
 
-        let both = counters.physical(InStep { channels: 2, planes: 2 });
+        let both = counters.physical(InStep { channels: 2, planes: 2 }, false);
         assert_eq!(both.ops, channels.ops);
         assert_eq!(both.multiplane_fraction(OpKind::Program), Some(1.0));
         assert_eq!(both.multiplane_fraction(OpKind::Erase), Some(1.0));
+    }
+
+    #[test]
+    fn map_units_in_step_are_read_and_erased_with_all_their_flash_pages() {
+        let mut counters = Counters { gc_moved_pages: 3, ..Counters::default() };
+        counters.count(Cause::Host, OpKind::Program, 8);
+        counters.count(Cause::Host, OpKind::Read, 1);
+        counters.count(Cause::Gc, OpKind::Erase, 1);
+        let physical = counters.physical(InStep { channels: 4, planes: 1 }, true);
+        assert_eq!((physical.page_programs(), physical.page_reads(), physical.block_erases()), (8, 4, 4));
+        assert_eq!(physical.gc_moved_pages, 3);
     }
 
     #[test]

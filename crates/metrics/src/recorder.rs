@@ -22,10 +22,12 @@ pub struct RecordedShape {
     pub timed: bool,
     /// Bytes that the host may address.
     pub capacity_bytes: u64,
-    /// Bytes of a page of the flash, whatever is in step.
+    /// Bytes of a page of the flash, whatever is in step; or of a map unit below it.
     pub page_bytes: u64,
     /// Channels and planes in step. `channels` and `dies` count those that are in step with each other once.
     pub in_step: InStep,
+    /// Pages are map units below the flash page.
+    pub has_units: bool,
 }
 
 /// Programs and erases that were suspended for reads.
@@ -339,7 +341,7 @@ impl Recorder {
 
     /// The counters, in pages and blocks of the flash.
     pub fn totals(&self) -> Counters {
-        self.counters.physical(self.shape.in_step)
+        self.counters.physical(self.shape.in_step, self.shape.has_units)
     }
 
     /// The device's shape.
@@ -485,6 +487,7 @@ mod tests {
             capacity_bytes: 100 * MIB,
             page_bytes: 16384,
             in_step: InStep::NONE,
+            has_units: false,
         }
     }
 

@@ -73,7 +73,7 @@ pub(crate) struct Interval {
 impl Interval {
     /// The counters, in pages and blocks of the flash.
     fn counters(&self, shape: &RecordedShape) -> Counters {
-        self.delta.counters.physical(shape.in_step)
+        self.delta.counters.physical(shape.in_step, shape.has_units)
     }
 
     fn merged(&self, next: &Interval) -> Interval {

@@ -200,6 +200,7 @@ mod tests {
             capacity_bytes: 1 << 30,
             page_bytes: 32768,
             in_step: InStep::NONE,
+            has_units: false,
         });
         let at = |us: u64| Instant(if timed { us * 1000 } else { 0 });
         recorder.completed(RequestKind::Read, at(0), at(100), 8192);
@@ -211,7 +212,7 @@ mod tests {
         c.command(Cause::Host, OpKind::Program, 2);
         c.count(Cause::Gc, OpKind::Read, 3);
         c.count(Cause::Gc, OpKind::Program, 1);
-        c.copyback(Cause::Gc, 1);
+        c.copyback(Cause::Gc, 1, 1);
         c.count(Cause::Gc, OpKind::Erase, 1);
         c.gc_invocations = 1;
         c.gc_foreground = 1;

@@ -231,9 +231,9 @@ impl Nand {
         if let Some(image) = self.image_mut() {
             image.mark_reprogrammed(first + page.index());
         }
-        for lower in Page::all(0..page.number())
-            .filter(|&lower| self.layout.wordline(lower.number()) == self.layout.wordline(page.number()))
-        {
+        let of = |page: Page| (self.layout.wordline(page.number()), self.layout.page_type(page.number()));
+        let (wordline, msb) = of(page);
+        for lower in Page::all(0..page.number()).filter(|&lower| of(lower).0 == wordline && of(lower).1 != msb) {
             self.lower.insert(first + lower.index(), pages);
         }
         self.blocks[block.index()].mark_low_density();

@@ -278,9 +278,16 @@ impl Nand {
         if planes.0 != planes.1 {
             return Err(Violation::CopybackPlanes { from: planes.0, to: planes.1 });
         }
+        let part_of = |page: Page| page.number() % self.shape.parts;
+        if part_of(from.1) != part_of(to.1) {
+            return Err(Violation::CopybackParts { from: from.1, to: to.1 });
+        }
         self.check_read(from.0, from.1)?;
-        self.note_disturb(from.0, from.1);
-        self.blocks[from.0.index()].reads += 1;
+        if part_of(from.1) == 0 {
+            // The other parts of the flash page come with the first one.
+            self.note_disturb(from.0, from.1);
+            self.blocks[from.0.index()].reads += 1;
+        }
         self.commit(from.0);
         self.program(to.0, to.1)?;
         self.add_errors(from, to);

@@ -63,6 +63,14 @@ pub enum Violation {
         /// Plane of the page to program.
         to: u32,
     },
+    /// A copyback of a part of a flash page to another part.
+    #[error("copyback from page {from} to page {to}: a flash page is copied as it is, part for part")]
+    CopybackParts {
+        /// Offset of the page to copy.
+        from: Page,
+        /// Offset of the page to program.
+        to: Page,
+    },
     /// A bad block.
     #[error("use of bad block {block}")]
     BadBlock {

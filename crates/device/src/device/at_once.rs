@@ -69,7 +69,8 @@ impl Array for AtOnce<'_> {
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
         count_moves(self.counters, cause, 1);
         if how == How::Copyback {
-            self.counters.copyback(cause, 1);
+            let comes_along = self.last_read.replace(from).is_some_and(|last| self.flash.comes_with(last, from));
+            self.counters.copyback(cause, u64::from(!comes_along), 1);
             return self.flash.place_copy(from, to) == Programmed::Done;
         }
         let content = self.read(cause, from);

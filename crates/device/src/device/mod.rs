@@ -14,7 +14,7 @@ use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
-use crate::gang::geometry;
+use crate::gang::{self, geometry};
 use crate::pages::{PageSize, Parts, Share, Span};
 use crate::timed::chip::one_shot;
 use crate::watchdog::Watchdog;
@@ -66,8 +66,9 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
         dies: geometry.dies(),
         timed,
         capacity_bytes: config.device.user_capacity,
-        page_bytes: u64::from(geometry.page_size) / u64::from(config.in_step().parts()),
+        page_bytes: gang::parts_of_page(config, geometry).size,
         in_step: config.in_step(),
+        has_units: geometry.parts > 1,
     }
 }
 
@@ -109,10 +110,7 @@ impl Device {
             flash,
             recorder: Recorder::new(shape),
             page_size: PageSize::new(geometry.page_size.into()),
-            parts: Parts::new(
-                config.in_step().parts(),
-                u64::from(geometry.page_size) / u64::from(config.in_step().parts()),
-            ),
+            parts: gang::parts_of_page(config, &geometry),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
             paced: has.ahead.filter(|_| Schedule::new(config.ftl.get("gc_schedule")).paced().is_some()),
@@ -313,7 +311,10 @@ impl Device {
             let content = self.flash.read(ppn);
             self.check_read(lpn, floor, content);
             self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
-            self.tell_read(ppn);
+            if self.tell_read(ppn) {
+                // What came with the page may lie elsewhere now.
+                last = None;
+            }
         }
     }
 
@@ -333,15 +334,18 @@ impl Device {
         }
     }
 
-    /// A page of the array was read: what that calls for is done at once.
+    /// A page of the array was read: what that calls for is done at once. Returns whether there was anything.
     #[inline]
-    fn tell_read(&mut self, ppn: Ppn) {
+    fn tell_read(&mut self, ppn: Ppn) -> bool {
+        let mut calls = false;
         if self.has.reads.is_some() {
             self.note_read(ppn);
             while let Some(domain) = self.take_woken() {
                 self.collect_now(domain);
+                calls = true;
             }
         }
+        calls
     }
 
     /// The host reads a page, or a part of one that it writes.

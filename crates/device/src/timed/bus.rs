@@ -81,7 +81,9 @@ impl Ways {
             (Phase::Command, OpKind::Program) if has_data_in(&context.plan, record, load) => {
                 (self.timing.data_in(count), count as u64)
             }
-            (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
+            (Phase::Command, OpKind::Program) => {
+                (self.timing.copy_command(record.command.planes(context.device.ftl.geometry())), 0)
+            }
             (Phase::Command, _) if parts.cycles => (self.cycles(context.device.ftl.geometry(), &record.command), 0),
             _ => (self.timing.data_out(), 1),
         };
@@ -138,8 +140,7 @@ impl Ways {
 
     /// The cycles of a command without data, for each of its flash pages.
     pub(in crate::timed) fn cycles(&self, geometry: &Geometry, command: &Command) -> Delay {
-        let has_parts = geometry.parts > 1 && command.kind() == OpKind::Read;
-        self.timing.command(if has_parts { command.flash_pages(geometry).1 } else { command.len() })
+        self.timing.command(if command.kind() == OpKind::Read { command.planes(geometry) } else { command.len() })
     }
 
     /// When the DRAM that all channels share has finished a further transfer of length `takes`.

@@ -246,6 +246,11 @@ impl Command {
         (places, count)
     }
 
+    /// How many flash pages it reads or programs, each on a plane of its own.
+    pub(super) fn planes(&self, geometry: &Geometry) -> usize {
+        if geometry.parts == 1 { self.len() } else { self.flash_pages(geometry).1 }
+    }
+
     /// Whether a page is on the die, on a plane that the command does not use yet.
     #[inline]
     pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {

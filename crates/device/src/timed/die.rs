@@ -510,9 +510,17 @@ pub(super) fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> b
 /// A command that copies pages is counted as what it is, and its sources have to fit too.
 #[inline]
 fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if !command.sources().is_empty() {
+    if command.sources().is_empty() {
+        return;
+    }
+    if context.device.ftl.geometry().parts == 1 {
         context.device.flash.check_shared(OpKind::Read, command.sources().iter().copied());
-        context.device.recorder.counters.copyback_command(command.cause(), command.len() as u64);
+        let pages = command.len() as u64;
+        context.device.recorder.counters.copyback_command(command.cause(), pages, pages);
+    } else {
+        let (first, count) = command.flash_pages(context.device.ftl.geometry());
+        context.device.flash.check_shared(OpKind::Read, first[..count].iter().map(|&at| command.sources()[at]));
+        context.device.recorder.counters.copyback_command(command.cause(), count as u64, command.len() as u64);
     }
 }
 

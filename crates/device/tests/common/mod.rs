@@ -735,7 +735,7 @@ pub fn on_all_processors<T: Sync, R: Send>(of: &[T], work: impl Fn(&T) -> R + Sy
 
 /// Makes a device nearly full.
 pub fn fill(config: &mut Config) {
-    let page = u64::from(config.device.page_size);
+    let page = page_size(config);
     config.device.user_capacity = device::largest_user_capacity(config) * 9 / 10 / page * page;
     let volume = config.device.user_capacity;
     config.run.precondition = Precondition::Random { volume };

@@ -237,7 +237,9 @@ impl Commands {
                 }
                 How::Copyback => {
                     context.device.flash.place_copy(from, placed).expect_done();
-                    context.device.note_read(from);
+                    if !command.brings(context.device.ftl.geometry(), placed.at) {
+                        context.device.note_read(from);
+                    }
                     command.add_copied(from, placed.at, Carried::Domain(domain));
                 }
             }

@@ -14,11 +14,6 @@ pub(super) struct Metadata {
     due: Vec<u64>,
 }
 
-/// Pages that are for counts in each unit: one of each block.
-pub(super) fn pages_of_unit(unit_width: u32) -> u32 {
-    unit_width
-}
-
 impl Metadata {
     pub(super) fn new(domains: u32) -> Metadata {
         Metadata { due: vec![0; domains as usize] }
@@ -38,7 +33,8 @@ impl Metadata {
     /// A stream of a domain stands elsewhere. Blocks of the map, and those of LSB pages, have no counts.
     pub(super) fn note(&mut self, kernel: &Kernel, domain: Domain, stream: Stream) {
         let geometry = kernel.geometry();
-        let first = Slot::new(geometry.unit_slots() - pages_of_unit(geometry.unit_width));
+        // The last flash page of each block.
+        let first = Slot::new(geometry.unit_slots() - geometry.row_slots());
         let is_due = kernel.frontier(domain, stream).is_some_and(|frontier| {
             frontier.slot >= first && !kernel.streams().is_map(stream) && !kernel.is_lsb_only(frontier.unit)
         });

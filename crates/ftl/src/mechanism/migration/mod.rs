@@ -290,19 +290,21 @@ impl Migration {
     }
 }
 
-/// True if the pages of a group come to lie in the plane that each is in, and one command reads them all.
+/// True if the pages of a group come to lie in the plane that each is in, and one command reads them all. Of map units these are
+/// whole flash pages, there and here.
 fn stays_in_planes(kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> bool {
     let geometry = kernel.geometry();
-    if geometry.unit_width == 1 {
+    if geometry.row_slots() == 1 {
         return true;
     }
     let first = kernel.frontier(domain, stream).map_or(Slot::FIRST, |frontier| frontier.slot);
-    let slot_of = |page| geometry.unit_and_slot(page).1;
-    let offset = geometry.page_of_slot(slot_of(group.pages()[0]));
-    let mut moves = geometry.slots_from(first).zip(group.pages().iter().map(|&page| slot_of(page)));
-    moves.all(|(to, from)| {
-        geometry.lane_of_slot(from) == geometry.lane_of_slot(to) && geometry.page_of_slot(from) == offset
-    })
+    let place_of = |slot| geometry.row_of_slot(slot);
+    let is_whole =
+        (group.pages().len() as u32).is_multiple_of(geometry.parts) && place_of(first).1.is_multiple_of(geometry.parts);
+    let sources = group.pages().iter().map(|&page| place_of(geometry.unit_and_slot(page).1));
+    let row = sources.clone().next().map(|(row, _)| row);
+    let mut moves = geometry.slots_from(first).map(|slot| place_of(slot).1).zip(sources);
+    is_whole && moves.all(|(to, (of, from))| to == from && Some(of) == row)
 }
 
 impl Planned for Migration {
@@ -314,8 +316,7 @@ impl Planned for Migration {
         let axis = Axis { classes, by_victim: classes > 1, ..Axis::ONE };
         let needs = Needs { time: selector(policies).is_some(), ..Needs::of_axis(AXIS, axis) };
         if has_metadata(policies) {
-            let without_data = metadata::pages_of_unit(geometry.unit_width);
-            return Some(Needs { without_data, on_demand: true, ..needs });
+            return Some(Needs { without_data: geometry.row_slots(), on_demand: true, ..needs });
         }
         Some(needs)
     }
