@@ -646,6 +646,22 @@ impl<M: Mechanisms> PageMap<M> {
         }
     }
 
+    /// Pages of the array are read: those of one flash page that follow each other with one read.
+    fn pages_read(&mut self, pages: &[Ppn]) {
+        for (at, &page) in pages.iter().enumerate() {
+            if self.is_read_first(pages, at) {
+                self.page_read(page);
+            }
+        }
+    }
+
+    /// Of pages that are read one after the other, one does not come with the page before it.
+    #[inline]
+    fn is_read_first(&self, pages: &[Ppn], at: usize) -> bool {
+        let geometry = self.kernel.geometry();
+        at == 0 || geometry.flash_page_of(pages[at - 1]) != geometry.flash_page_of(pages[at])
+    }
+
     /// See [`PageMapping::read_run`](crate::PageMapping::read_run).
     #[inline]
     pub(crate) fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
@@ -655,7 +671,7 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Carries out the collections that a domain needs, at once: so many operations at most. Returns whether there may be more.
     pub(crate) fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
-        if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 && most == u32::MAX {
+        if M::IS_PLAIN || !self.on_demand && self.moves_one_by_one() && most == u32::MAX {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
                 self.fill_up_for(domain, job.unit, array);
@@ -670,6 +686,12 @@ impl<M: Mechanisms> PageMap<M> {
             self.carry_out_woken(array);
         }
         goes_on
+    }
+
+    /// Pages of a victim may move one by one: none of them has to move with others, as those of one flash page that is copied do.
+    fn moves_one_by_one(&self) -> bool {
+        let geometry = self.kernel.geometry();
+        geometry.unit_width == 1 && (geometry.parts == 1 || self.mechanisms.parts().load.is_none())
     }
 
     /// Carries out what domains have to do because of another one.
@@ -744,7 +766,7 @@ impl<M: Mechanisms> PageMap<M> {
         match op {
             Op::Move(how) => self.move_group(domain, cause, how, group, array),
             Op::Combine | Op::Reprogram => {
-                group.pages().iter().for_each(|&page| self.page_read(page));
+                self.pages_read(group.pages());
                 let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
                 if !array.combined(cause, group, placed) {
                     self.repair(placed.at, DataSource::Controller, array);
@@ -759,7 +781,7 @@ impl<M: Mechanisms> PageMap<M> {
                 return self.is_busy(domain);
             }
             Op::Read => {
-                self.page_read(group.pages()[0]);
+                self.pages_read(group.pages());
                 array.read(cause, group.pages()[0]);
                 if let Some(map) = self.mechanisms.parts_mut().map {
                     map.fetched(&mut self.kernel, domain);
@@ -778,8 +800,10 @@ impl<M: Mechanisms> PageMap<M> {
     /// Moves the pages of a group, and fills up behind them. What stands behind a page whose program failed is decided anew: the next
     /// page goes to another active block, which may stand elsewhere.
     fn move_group(&mut self, domain: Domain, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
-        for &from in group.pages() {
-            self.page_read(from);
+        for (at, &from) in group.pages().iter().enumerate() {
+            if self.is_read_first(group.pages(), at) {
+                self.page_read(from);
+            }
             let placed = self.copy(domain, from, how).expect("nothing changes in between");
             if !array.moved(cause, how, from, placed) {
                 return self.repair(placed.at, DataSource::Page(from), array);

@@ -126,10 +126,13 @@ impl ReadCounters {
     }
 }
 
-/// The read counters of the pages of monitor units: two bytes each.
+/// The read counters of the flash pages of monitor units: two bytes each.
 #[derive(Clone)]
 pub(super) struct Monitors {
+    /// Flash pages of a unit.
     slots: usize,
+    /// Pages of a flash page: what is read of one, is read of all.
+    parts: usize,
     /// By unit: its place, from 1 on; 0 for none.
     places: Vec<u32>,
     counts: Vec<u16>,
@@ -138,9 +141,10 @@ pub(super) struct Monitors {
 
 impl Monitors {
     pub(super) fn new(geometry: &Geometry, units: u32) -> Monitors {
-        let slots = geometry.unit_slots() as usize;
+        let parts = geometry.parts as usize;
+        let slots = geometry.unit_slots() as usize / parts;
         let places = if units == 0 { Vec::new() } else { vec![0; geometry.units() as usize] };
-        Monitors { slots, places, counts: vec![0; units as usize * slots], free: (1..=units).rev().collect() }
+        Monitors { slots, parts, places, counts: vec![0; units as usize * slots], free: (1..=units).rev().collect() }
     }
 
     /// Begins to count the reads of a unit's pages.
@@ -177,13 +181,13 @@ impl Monitors {
         }
     }
 
-    /// So many pages of a unit are read, from one on.
+    /// So many flash pages of a unit are read, from one on.
     #[inline]
     pub(super) fn count(&mut self, unit: Unit, first: Slot, pages: u32) {
         if let Some(&place) = self.places.get(unit.index())
             && place != 0
         {
-            let first = (place as usize - 1) * self.slots + first.index();
+            let first = (place as usize - 1) * self.slots + first.index() / self.parts;
             let counts = &mut self.counts[first..first + pages as usize];
             counts.iter_mut().for_each(|count| *count = count.saturating_add(1));
         }
@@ -193,7 +197,7 @@ impl Monitors {
     pub(super) fn of(&self, unit: Unit, slot: Slot) -> u16 {
         match self.places[unit.index()] {
             0 => 0,
-            place => self.counts[(place as usize - 1) * self.slots + slot.index()],
+            place => self.counts[(place as usize - 1) * self.slots + slot.index() / self.parts],
         }
     }
 }

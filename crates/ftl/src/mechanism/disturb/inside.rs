@@ -101,8 +101,26 @@ impl Inside {
 
     /// The next page that moves, if one is left.
     pub(super) fn next_move(&self, kernel: &Kernel) -> Option<Slot> {
-        let mut slots = kernel.geometry().slots_from(self.cursor).take_while(|&slot| slot < self.end);
-        slots.find(|&slot| kernel.is_valid(kernel.geometry().ppn(self.unit, slot)) && self.has_to_move(kernel, slot))
+        self.moves_from(kernel, self.cursor).next()
+    }
+
+    /// The pages that move, from a slot on.
+    fn moves_from(&self, kernel: &Kernel, from: Slot) -> impl Iterator<Item = Slot> {
+        let slots = kernel.geometry().slots_from(from).take_while(|&slot| slot < self.end);
+        slots.filter(|&slot| kernel.is_valid(kernel.geometry().ppn(self.unit, slot)) && self.has_to_move(kernel, slot))
+    }
+
+    /// The next page that moves, and the others of its flash page that do.
+    pub(super) fn next_moves(&self, kernel: &Kernel) -> impl Iterator<Item = Ppn> {
+        let geometry = *kernel.geometry();
+        let first = self.next_move(kernel);
+        let pages = first.into_iter().flat_map(|first| self.moves_from(kernel, first));
+        let pages = pages.map(move |slot| geometry.ppn(self.unit, slot));
+        let is_with_first = move |page: &Ppn| {
+            let first = first.map(|first| geometry.ppn(self.unit, first));
+            first.is_some_and(|first| geometry.flash_page_of(first) == geometry.flash_page_of(*page))
+        };
+        pages.take_while(is_with_first)
     }
 
     /// The top page of the next wordline to be reprogrammed.
@@ -138,7 +156,8 @@ impl Inside {
 /// True if a slot is in a wordline that is complete, where those before `end` are used.
 fn is_complete(kernel: &Kernel, slot: Slot, end: Slot) -> bool {
     let mut tops = kernel.geometry().slots_from(slot).filter(|&top| kernel.wordlines().is_top(top));
-    tops.find(|&top| kernel.wordlines().share(slot, top)).is_some_and(|top| top < end)
+    let top = tops.find(|&top| kernel.wordlines().share(slot, top));
+    top.is_some_and(|top| kernel.geometry().last_part(top) < end)
 }
 
 /// A stream of read-hot pages whose active block has a wordline that is not complete.
@@ -180,6 +199,10 @@ impl Disturb {
             return Some(OwnWork::Move);
         }
         work.cursor = kernel.geometry().end_slot();
+        if work.class == INSIDE && kernel.is_amid_program(domain, stream_inside(kernel)) {
+            group.stream = stream_inside(kernel);
+            return Some(OwnWork::Act(Step::new(Op::Pad, Cause::Pad)));
+        }
         let next = work.next_line(kernel);
         if next.is_some()
             && self.guards_pages
@@ -190,7 +213,8 @@ impl Disturb {
             return Some(OwnWork::Act(Step::new(Op::Pad, Cause::Refresh)));
         }
         if let Some(top) = next {
-            let at = kernel.geometry().ppn(work.unit, top);
+            // Of several pages in a flash page the last one stands for all.
+            let at = kernel.geometry().ppn(work.unit, kernel.geometry().last_part(top));
             for lower in lowers(kernel, top) {
                 group.push(kernel.geometry().ppn(work.unit, lower));
             }

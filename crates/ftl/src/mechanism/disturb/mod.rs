@@ -465,7 +465,8 @@ impl Planned for Disturb {
         let of_units = (states::BYTES_OF_UNIT + 4) * u64::from(geometry.units());
         let of_domains = size_of::<DomainState>() as u64 * u64::from(geometry.domains());
         let of_blocks = u64::from(geometry.blocks()) * counters::BYTES_OF_BLOCK;
-        let blocks = of_blocks + of_units + of_domains + counters * u64::from(geometry.unit_slots()) * 2;
+        let of_pages = counters * u64::from(geometry.unit_slots() / geometry.parts) * 2;
+        let blocks = of_blocks + of_units + of_domains + of_pages;
         Bytes { blocks, ..Bytes::default() }
     }
 
@@ -568,9 +569,8 @@ impl Agenda for Disturb {
         if work.unit != job.unit {
             return None;
         }
-        let Some(slot) = work.next_move(kernel) else { return Some(Picked::Stays) };
-        group.push(kernel.geometry().ppn(work.unit, slot));
-        Some(Picked::Group)
+        work.next_moves(kernel).for_each(|page| group.push(page));
+        Some(if group.pages().is_empty() { Picked::Stays } else { Picked::Group })
     }
 
     /// A unit of which nothing moves any more is in use again.

@@ -41,7 +41,7 @@ impl Disturb {
         // A wordline that is not complete holds pages that have not moved yet.
         let begins_wordline = state.end < geometry.end_slot()
             && kernel.wordlines().is_lsb(state.end)
-            && geometry.lane_of_slot(state.end) == 0;
+            && geometry.row_of_slot(state.end).1 == 0;
         state.rounds + 1 < rounds
             && begins_wordline
             && kernel.valid_of(unit) > 0

@@ -9,7 +9,7 @@ use crate::Figures;
 pub(super) const HOT_PAGES: Param = Param {
     name: "hot_pages",
     kind: ParamKind::Integer { default: 30, min: 1, max: 65_535 },
-    doc: "Read-hot pages that a shadow block holds; rounded up to whole wordlines.",
+    doc: "Read-hot flash pages that a shadow block holds; rounded up to whole wordlines.",
 };
 pub(super) const SHADOW: Param = share("shadow", 0.15, "Share of a plane's blocks that are shadow blocks, at most.");
 
@@ -22,7 +22,7 @@ pub(super) const CHOICE: Choice = Choice {
 pub(super) fn shares(of: Of<'_>) -> Shares {
     let slots = of.geometry.unit_slots();
     let whole = of.selection.integer("hot_pages").next_multiple_of(of.bits);
-    let capacity = (whole * of.geometry.unit_width).min(slots);
+    let capacity = (u64::from(whole) * u64::from(of.geometry.row_slots())).min(slots.into()) as u32;
     Shares {
         monitors: of.units("monitor"),
         kept: of.units("shadow"),
