@@ -78,16 +78,31 @@ fn aged(seed: u64) -> Config {
     config
 }
 
+/// The same device with map units below its flash pages, if it can have them.
+fn on_units(mut config: Config, seed: u64) -> Option<Config> {
+    let page = config.device.page_size;
+    let unit = config::print_size(u64::from(page * config.in_step().parts() / (2 << (seed % 3))));
+    let seam = device::seams().into_iter().find(|seam| seam.key == "map_unit").expect("a seam");
+    choose(&mut config.ftl, "map_unit", seam.find(&unit)?.name, &[]);
+    config.device.blocks_per_plane += 8;
+    config.device.pages_per_block += 3 * config.device.cell.bits();
+    device::check(&config).is_ok().then_some(config)
+}
+
 #[test]
 fn a_run_from_a_state_equals_the_run_that_aged_the_device() {
-    for seed in 0..60 {
-        let config = aged(seed);
+    let mut on_units_too = 0;
+    let whole = (0..60).map(|seed| (seed, aged(seed)));
+    let units = (100..400).filter_map(|seed| Some((seed, on_units(aged(seed), seed)?))).take(40);
+    for (seed, config) in whole.chain(units) {
+        on_units_too += u32::from(seed >= 100);
         let file = File::new();
         let aged_here = saving(&config, &file.0);
         let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {seed}: {error}"));
         assert_eq!(fingerprint(&outcome), aged_here, "case {seed}: {config:#?}");
         assert_eq!(outcome.summary["precondition"]["kind"], "state");
     }
+    assert_eq!(on_units_too, 40);
 }
 
 /// Random devices whose blocks are refreshed again and again, while they are aged too. Where read disturb has states of blocks, these

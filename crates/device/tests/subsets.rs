@@ -377,6 +377,50 @@ fn random_devices_with_every_subset_keep_their_data() {
     }
 }
 
+/// Members that map units below the flash page go with.
+const ON_UNITS: u32 = TWIN | AHEAD;
+
+/// The same with half, a quarter and an eighth of a flash page to a unit, for the subsets that go with units.
+#[test]
+fn random_devices_on_map_units_keep_their_data() {
+    let on_units = |seed: u64| {
+        let (subset, mut config) = random_device(seed);
+        let parts = [2, 4, 8][(seed / u64::from(SUBSETS)) as usize % 3];
+        config.device.page_size = 512 * parts;
+        config.device.blocks_per_plane += 16;
+        choose(&mut config.ftl, "mapping", "page", &[]);
+        choose(&mut config.ftl, "map_unit", "512B", &[]);
+        let [full, low] = config.device.wear.read_limit.expect("a limit");
+        config.device.wear.read_limit = Some([full * parts, low * parts]);
+        if config.device.features.get("read_transfer").name == "sectors" {
+            equip(&mut config.device, "read_transfer", "sectors", &[("codeword", ParamValue::Size(512))]);
+        }
+        set_capacity(&mut config, 0.5);
+        if let Source::Generator(generator) = &mut config.workload.source {
+            generator.footprint = config.device.user_capacity;
+        }
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        (subset, config)
+    };
+    let seeds: Vec<u64> = (0..6 * u64::from(SUBSETS)).collect();
+    let ran = on_all_processors(&seeds, |&seed| {
+        let (subset, config) = on_units(seed);
+        match device::check(&config) {
+            Err(refusal) => assert!(subset.members & !ON_UNITS != 0, "{refusal}\n{}", described(seed, subset, &config)),
+            Ok(()) => {
+                let tried = catch_unwind(AssertUnwindSafe(|| run(&config)));
+                tried.unwrap_or_else(|_| panic!("{}", described(seed, subset, &config)));
+                return Some(subset.members);
+            }
+        }
+        None
+    });
+    for members in (0..SUBSETS).filter(|members| members & !ON_UNITS == 0) {
+        let times = ran.iter().filter(|&&ran| ran == Some(members)).count();
+        assert_eq!(times, 6, "members {members:05b}");
+    }
+}
+
 /// A random device that is about as small as its policies let it be, so that a fault can be tried at every operation of its life.
 fn small_device(subset: Subset, seed: u64) -> Config {
     let mut random = Chance::new(seed, "small subset");

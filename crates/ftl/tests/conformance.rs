@@ -20,15 +20,16 @@ use engine::Chance;
 use ftl::allocation::is_dynamic;
 use ftl::{ANYWHERE, Ftl, OutOfMemory, Policies};
 
-/// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
+/// Two channels, two dies, two planes of six blocks of four flash pages: small enough to be checked as a whole after
 /// every step.
-fn geometry(reclaim_unit: &Choice, blocks: u32) -> Geometry {
+fn geometry(reclaim_unit: &Choice, blocks: u32, parts: u32) -> Geometry {
     Geometry::new(Dimensions {
         channels: 2,
         dies_per_chip: 2,
         planes_per_die: 2,
         blocks_per_plane: blocks,
-        pages_per_block: 4,
+        pages_per_block: 4 * parts,
+        parts,
         unit_width: if reclaim_unit.name == "twin" { 2 } else { 1 },
         ..Dimensions::ONE_PAGE
     })
@@ -52,7 +53,7 @@ fn every_combination_of_registered_policies() {
                             combinations += 1;
                             let policies =
                                 [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
-                            one_combination(policies, reclaim_unit);
+                            one_combination(policies, reclaim_unit, 1);
                         }
                     }
                 }
@@ -79,7 +80,7 @@ fn every_protection_of_paired_pages() {
                         let block_allocation = &seam("block_allocation").choices[combinations % 2];
                         let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
                         for unit in ["block", "twin"] {
-                            one_combination(policies, seam("reclaim_unit").find(unit).expect("a unit"));
+                            one_combination(policies, seam("reclaim_unit").find(unit).expect("a unit"), 1);
                         }
                     }
                 }
@@ -89,7 +90,33 @@ fn every_protection_of_paired_pages() {
     assert!(combinations >= 2 * 5 * 3 * 2 * 7, "{combinations}");
 }
 
-fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice) {
+/// Flash pages of several map units.
+#[test]
+fn policies_on_map_units() {
+    let mut combinations = 0;
+    let orders = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
+    for allocation in orders.map(|alike| &alike[0]) {
+        for victim in seam("victim").choices {
+            for separation in seam("separation").choices {
+                for wear_leveling in seam("wear_leveling").choices {
+                    for reclaim_unit in units_of_the_ftl() {
+                        for parts in [2, 4, 8] {
+                            combinations += 1;
+                            let block_allocation = &seam("block_allocation").choices[combinations % 2];
+                            let unprotected = &seam("paired_page").choices[0];
+                            let policies =
+                                [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
+                            one_combination(policies, reclaim_unit, parts);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(combinations >= 2 * 5 * 3 * 2 * 2 * 3, "{combinations}");
+}
+
+fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice, parts: u32) {
     let [_, block_allocation, _, separation, wear_leveling, paired_page] = choices.map(|choice| choice.name);
     let is_swap_refused = block_allocation != "least-worn"
         || separation == "dac"
@@ -98,7 +125,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     if wear_leveling == "swap" && is_swap_refused {
         return;
     }
-    let name = choices.map(|choice| choice.name).join(", ") + ", " + reclaim_unit.name;
+    let name = format!("{}, {}, {parts} units", choices.map(|choice| choice.name).join(", "), reclaim_unit.name);
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
         ("dac", "slc-buffer") => 20,
@@ -106,7 +133,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         _ if keeps_track => 10,
         _ => 6,
     };
-    let geometry = geometry(reclaim_unit, blocks);
+    let geometry = geometry(reclaim_unit, blocks, parts);
     let mut reclaim_unit = selection(reclaim_unit);
     if reclaim_unit.name == "twin" {
         // Half of the combinations each.
@@ -135,13 +162,15 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
-        pads: 0,
+        pads: if parts > 1 { geometry.row_slots() - 1 } else { 0 },
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
         let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.check();
-        bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { (geometry.unit_width + 1) * pages as u32 });
+        let writes =
+            if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
+        bench.drive(1, if parts > 1 { 2 * writes } else { writes });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         // A saved state is the same state, and goes on under policies made anew.
         let pages = bench.has.pages.expect("page mapping");
@@ -193,7 +222,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         migration.set(param, *value);
     }
     let reclaim_unit = of("reclaim_unit", unit);
-    let geometry = geometry(reclaim_unit.choice, 36);
+    let geometry = geometry(reclaim_unit.choice, 36, 1);
     let mut random = Chance::new(7, name);
     let qualities = [Quality::BEST, Quality::MEDIAN, Quality::WORST];
     let wear = Arc::new(Wear {
@@ -489,7 +518,7 @@ fn hybrid_mapping_under_every_static_order() {
                     block_write: Duration::ZERO,
                     pads: 0,
                 };
-                let geometry = geometry(&seam("reclaim_unit").choices[0], 8);
+                let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
                 let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
                 bench.drive(1, 200);
@@ -571,7 +600,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                         unit_width: if unit == "twin" { 2 } else { 1 },
                         ..Dimensions::ONE_PAGE
                     }),
-                    _ => geometry(reclaim_unit.choice, 12),
+                    _ => geometry(reclaim_unit.choice, 12, 1),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
                 let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));

@@ -41,10 +41,11 @@ pub struct Bench {
 impl Bench {
     pub fn new((ftl, has): (Ftl, Capabilities)) -> Bench {
         let blocks = ftl.geometry().blocks() as usize;
+        let (pages, parts) = (ftl.geometry().pages_per_block, ftl.geometry().parts);
         Bench {
             has,
             ftl,
-            layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4, 1),
+            layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, pages, parts),
             next_page: vec![0; blocks],
             stored: BTreeMap::new(),
             newest: BTreeMap::new(),
