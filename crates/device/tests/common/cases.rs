@@ -30,7 +30,7 @@ pub struct Space {
     pub dimensions: Vec<Dimension>,
 }
 
-/// Seams whose choices are combined. Map units need flash pages of several, and have lives of their own: `map_unit.rs`.
+/// Seams whose choices are combined. Map units are so many to a flash page.
 fn seams() -> impl Iterator<Item = &'static base::Seam> {
     device::seams().into_iter().filter(|seam| seam.choices.len() > 1 && seam.key != "map_unit")
 }
@@ -60,6 +60,7 @@ impl Space {
             // Their parameters are numbers, which are drawn.
             space.add(&format!("device.{key}"), choices.iter().map(|choice| choice.name), None);
         }
+        space.add("map_unit", ["page", "half", "quarter", "eighth"], None);
         space.add("link", ["off", "on"], None);
         space.add("cell", ["slc", "mlc", "tlc", "qlc"], None);
         space.add("program_order", ["consecutive", "shadow"], None);
@@ -209,6 +210,8 @@ pub struct Numbers {
     pub blocks: u32,
     pub pages: u32,
     pub page_size: u32,
+    /// Bytes of a page of the FTL where nothing is in step: a flash page, or a map unit.
+    pub unit: u32,
     pub free_blocks: u32,
     pub low: u32,
 }
@@ -220,6 +223,7 @@ impl Numbers {
             blocks: 8 + r.below_u32(8) + roomier,
             pages: 0,
             page_size: *pick(r, &[512, 512, 4096]),
+            unit: 0,
             free_blocks: 1 + r.below_u32(4),
             low: r.below_u32(3),
         }
@@ -280,6 +284,14 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
         _ => 4,
     };
     numbers.pages = bits * (1 + r.below_u32(5));
+    let parts = match value("map_unit") {
+        "page" => 1,
+        "half" => 2,
+        "quarter" => 4,
+        _ => 8,
+    };
+    (numbers.page_size, numbers.unit) =
+        (numbers.page_size.max(512 * parts), numbers.page_size.max(512 * parts) / parts);
     let planes: u32 = value("planes_per_die").parse().expect("a number");
     let domains = numbers.shape.iter().product::<u32>() * planes;
     let mut device = json!({
@@ -296,7 +308,7 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
         let name = value(&format!("device.{key}"));
         let choice = choices.iter().find(|choice| choice.name == name).expect("a choice");
         let dies = numbers.shape.iter().product();
-        let number = |param: &Param| (param.name, of_feature(param, numbers.page_size, dies, r));
+        let number = |param: &Param| (param.name, of_feature(param, numbers.unit, dies, r));
         let params = choice.params.iter().map(number);
         let params = params.map(|(name, value)| (name.to_string(), config::parameter(value)));
         device[key] = json!({ choice.name: Value::Object(params.collect()) });
@@ -311,6 +323,10 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     };
     let page = u64::from(numbers.page_size * lanes);
     let mut ftl = Map::new();
+    if parts > 1 {
+        let unit = config::print_size(u64::from(numbers.unit * lanes));
+        ftl.insert("map_unit".into(), json!({ unit: { "pad_after": *pick(r, &["1us", "50us", "1ms"]) } }));
+    }
     for seam in seams() {
         let choice = seam.find(value(seam.key)).expect("a choice");
         ftl.insert(
@@ -355,7 +371,7 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     if let Some(selector) = keys["ftl"]["migration"].pointer_mut("/rcpb/selector") {
         *selector = json!(false);
     }
-    let limit = device::largest_user_capacity(&read(&keys)?);
+    let limit = device::largest_user_capacity(&read(&keys)?) / page * page;
     keys["device"]["user_capacity"] = json!(format!("{}B", limit + page));
     assert!(read(&keys).is_err(), "a page more than the limit is refused: {keys}");
     let share = if r.below(4) == 0 { 1 + r.below(limit / page) } else { limit / page };
