@@ -31,8 +31,9 @@ def run(
     timeline_window_ns: tuple[int, int] | None = None,
     save_state: str | PathLike[str] | None = None,
     progress: Callable[[str, float, int, int, float | None], object] | None = None,
+    sample: int = 0,
 ) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
-    """Runs one simulation; the summary as JSON text, the tables as columns, and why which of the files could not be
+    """Runs one simulation, or of a configuration that asks for samples the one of this number; the summary as JSON text, the tables as columns, and why which of the files could not be
     written.
     """
 

@@ -28,6 +28,7 @@ PLACES = {
     "<part>": f"({PARTS})",
     "<level>": f"({LEVELS})",
     "<op>": "(read|write)",
+    "<estimate>": "(waf|waf_units|erases)",
 }
 """What stands for several names in a page."""
 
@@ -44,6 +45,10 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
     {"host.replay": "open", "workload.read_fraction": 0.5},
+    {
+        "run.executor": "count", "run.sample": "1/2", "device.blocks_per_plane": 500, "device.pages_per_block": 16,
+        "run.sample_run": "4KiB", "run.precondition": "none",
+    },
     {"run.per_request": True},
     {"run.latency_parts": True, "workload.read_fraction": 1.0},
     {

@@ -91,6 +91,8 @@ pub(crate) enum Kind {
     ReadLimit,
     /// A whole number, or `unlimited`.
     Depth { min: u64, max: u64 },
+    /// `run.sample`.
+    Part { max: u64 },
 }
 
 /// One key.
@@ -594,6 +596,30 @@ const AFTER_FTL: &[Key] = &[
          sequential fill, then so much written at random. `worn = VOLUME`: so much written at random, then everything \
          trimmed: blocks were erased, frontiers stand where they came to, and no page is mapped. `steady`: a sequential fill, then random writes until the \
          WAF of successive windows of one user capacity, in which blocks were erased, agrees to 1 %. `state = FILE`: what an earlier run saved.",
+    ),
+    key(
+        "run",
+        "sample",
+        Kind::Part { max: 65_536 },
+        "\"off\"",
+        "A part of the device in place of the whole, as `\"1/64\"`: a 64th of the blocks, under the requests to a 64th of the \
+         places, which a hash chooses. For WAF and wear (`count`); docs/sampling.md says how near it comes.",
+    ),
+    key(
+        "run",
+        "sample_hashes",
+        count(1, 65_536),
+        "4",
+        "Samples that are run, each of other places. WAF is that of all together, with its standard error: `sample` in the \
+         summary.",
+    ),
+    key(
+        "run",
+        "sample_run",
+        Kind::Size { min: 512, max: 1 << 30, multiple: 512 },
+        "\"64KiB\"",
+        "Bytes that are in a sample, or not in it, together (trace); a multiple of the page size, and a page at least. What is \
+         written in one go should die in one go.",
     ),
 ];
 

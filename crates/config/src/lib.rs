@@ -15,6 +15,7 @@ mod print;
 mod reader;
 mod reference;
 mod resolve;
+pub mod sample;
 mod tree;
 mod units;
 

@@ -74,6 +74,15 @@ pub struct Device {
     pub timing: Timing,
 }
 
+impl Device {
+    /// Blocks of the device.
+    pub fn blocks(&self) -> u64 {
+        let counts =
+            [self.channels, self.chips_per_channel, self.dies_per_chip, self.planes_per_die, self.blocks_per_plane];
+        counts.into_iter().map(u64::from).product()
+    }
+}
+
 /// How long data have to be kept without power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retention {
@@ -221,6 +230,25 @@ pub struct Workload {
     pub discards: Discards,
     /// Skip lines that cannot be read, and count them, instead of stopping at the first.
     pub skip_bad: bool,
+    /// The places that are sampled, on a device that is a part of the whole; `None`: all. No key: [`crate::sample::part`].
+    pub share: Option<PlaceShare>,
+}
+
+/// The places of a whole device that one sample of them has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceShare {
+    /// One place in so many is sampled.
+    pub one_in: u32,
+    /// Of as many shares that are the whole together, this one.
+    pub number: u32,
+    /// Bytes that are in or out together.
+    pub run: u64,
+    /// The hash of places follows from it.
+    pub seed: u64,
+    /// Bytes that the host may address of the whole.
+    pub whole_capacity: u64,
+    /// When the workload of the whole ends.
+    pub whole_end: End,
 }
 
 /// Where requests come from.
@@ -324,6 +352,17 @@ pub enum Precondition {
     },
 }
 
+/// A sample of the places of a device, for `run.sample`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// One place in so many; at least 2.
+    pub one_in: u32,
+    /// Samples that are run, `one_in` at most.
+    pub hashes: u32,
+    /// Bytes that are in or out together; a multiple of the page size.
+    pub run: u64,
+}
+
 /// `[run]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
@@ -341,6 +380,8 @@ pub struct Run {
     pub per_request: bool,
     /// How the device is aged.
     pub precondition: Precondition,
+    /// Parts of the device are simulated in place of the whole: whoever runs it makes them, with [`crate::sample::part`].
+    pub sample: Option<Sample>,
 }
 
 impl Run {

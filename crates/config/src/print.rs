@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::keys::{UNLIMITED, Word};
 use crate::model::{Config, Device, Precondition, Source, Timing, Wear, Workload};
+use crate::sample;
 use crate::units::{print_bandwidth, print_channel_rate, print_size, print_time};
 
 /// A table with its keys, in order.
@@ -82,7 +83,7 @@ fn sections(config: &Config) -> Vec<Section> {
         Section { name: "workload", keys: workload(&config.workload) },
         Section {
             name: "run",
-            keys: vec![
+            keys: [
                 ("executor", json!(run.executor.word())),
                 ("seed", json!(run.seed)),
                 ("checks", json!(run.checks.word())),
@@ -90,7 +91,10 @@ fn sections(config: &Config) -> Vec<Section> {
                 ("latency_parts", json!(run.latency_parts)),
                 ("per_request", json!(run.per_request)),
                 ("precondition", precondition(&run.precondition)),
-            ],
+            ]
+            .into_iter()
+            .chain(run.sample.into_iter().flat_map(sample::printed))
+            .collect(),
         },
     ]
 }

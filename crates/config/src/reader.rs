@@ -56,6 +56,7 @@ pub(crate) fn expected(kind: Kind) -> String {
             "\"none\", \"steady\", or one of `sequential`, `random`, `worn`, `state` with its value".into()
         }
         Kind::Depth { min, max } => format!("a whole number from {min} to {max}, or \"{UNLIMITED}\""),
+        Kind::Part { max } => format!("\"off\", or a part of the device from \"1/2\" to \"1/{max}\""),
         Kind::ReadLimit => format!(
             "\"none\", \"cell\", or [full, low] with whole numbers from 1 to {READS_MAX}, the second not below the first"
         ),

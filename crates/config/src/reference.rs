@@ -117,6 +117,7 @@ fn schema(kind: Kind) -> Value {
             { "enum": [UNLIMITED] },
             { "type": "integer", "minimum": min, "maximum": max },
         ] }),
+        Kind::Part { .. } => json!({ "type": "string", "pattern": "^(off|1 */ *[1-9][0-9]*)$" }),
         Kind::ReadLimit => json!({ "anyOf": [
             { "enum": ["none", "cell"] },
             { "type": "array", "items": { "type": "integer", "minimum": 1 }, "minItems": 2, "maxItems": 2 },

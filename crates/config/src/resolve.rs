@@ -13,6 +13,7 @@ use crate::model::{
     Retention, Run, Source, Timing, Wear, Workload, in_step,
 };
 use crate::reader::{READS_MAX, Reader, expected};
+use crate::sample;
 use crate::units::{list, print_size};
 
 /// Pages are numbered with 32 bits, and the last number means "none".
@@ -28,7 +29,7 @@ pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Co
     let host = host(reader);
     let sizes = device.as_ref().map(|device| (device.user_capacity, u64::from(device.page_size)));
     let workload = workload(reader, sizes);
-    let run = run(reader, sizes.map(|(capacity, _)| capacity));
+    let run = run(reader, sizes);
     let mut config = Config { device: device?, ftl: ftl?, host: host?, workload: workload?, run: run? };
     if reader.problems.is_empty() {
         drop_arrivals(reader, &mut config);
@@ -565,6 +566,7 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
         backwards_time: backwards_time?,
         discards: discards?,
         skip_bad: skip_bad?,
+        share: None,
     })
 }
 
@@ -746,14 +748,15 @@ fn arrivals(
     }
 }
 
-fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
+fn run(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Run> {
     let executor = reader.word("run.executor");
     let seed = reader.count("run.seed");
     let checks = reader.word("run.checks");
     let payload = reader.word("run.payload");
     let latency_parts = reader.flag("run.latency_parts");
     let per_request = reader.flag("run.per_request");
-    let precondition = precondition(reader, capacity);
+    let precondition = precondition(reader, sizes.map(|(capacity, _)| capacity));
+    let sample = sample::read(reader, sizes.map(|(_, page_size)| page_size));
     Some(Run {
         executor: executor?,
         seed: seed?,
@@ -762,6 +765,7 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
         latency_parts: latency_parts?,
         per_request: per_request?,
         precondition: precondition?,
+        sample: sample?,
     })
 }
 

@@ -6,7 +6,7 @@ use base::{Cell, Choices, Duration, Multiplane, ParamKind, ParamValue, ProgramOr
 use common::registry;
 use config::model::{
     BackwardsTime, Checks, Device, Discards, End, Executor, Generator, Host, OutOfRange, Payload, Precondition, Replay,
-    Retention, Run, Source, Timing, Wear, Workload,
+    Retention, Run, Sample, Source, Timing, Wear, Workload,
 };
 use config::{Base, Config, PRESETS, load, to_json, to_toml};
 use proptest::prelude::*;
@@ -272,6 +272,7 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
             backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },
             discards: if is_trace && rest.5 { Discards::Ignore } else { Discards::Trim },
             skip_bad: is_trace && rest.5,
+            share: None,
         }
     })
 }
@@ -293,8 +294,15 @@ fn run() -> impl Strategy<Value = Run> {
     let executor = select(&[Executor::Count, Executor::Timed][..]);
     let checks = select(&[Checks::Fast, Checks::Full][..]);
     let payload = select(&[Payload::None, Payload::Stamp][..]);
-    (executor, any::<u64>(), checks, payload, precondition, any::<[bool; 2]>()).prop_map(
-        |(executor, seed, checks, payload, precondition, [latency_parts, per_request])| Run {
+    let sample = (2u32..65_536, 1u32..65_536, 1u64..1024).prop_map(|(one_in, hashes, runs)| Sample {
+        one_in,
+        hashes: hashes.min(one_in),
+        // Pages here; bytes once the size of a page is known.
+        run: runs,
+    });
+    let sample = prop::option::of(sample);
+    (executor, any::<u64>(), checks, payload, precondition, any::<[bool; 2]>(), sample).prop_map(
+        |(executor, seed, checks, payload, precondition, [latency_parts, per_request], sample)| Run {
             executor,
             seed,
             checks,
@@ -302,6 +310,7 @@ fn run() -> impl Strategy<Value = Run> {
             precondition,
             latency_parts,
             per_request,
+            sample,
         },
     )
 }
@@ -320,7 +329,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     });
     device().prop_flat_map(move |device| {
         let workload = workload(device.user_capacity);
-        (Just(device), ftl(), host.clone(), workload, run()).prop_map(|(device, ftl, host, mut workload, run)| {
+        (Just(device), ftl(), host.clone(), workload, run()).prop_map(|(device, ftl, host, mut workload, mut run)| {
             if let Source::Generator(generator) = &mut workload.source
                 && host.replay != Replay::Open
                 && run.executor == Executor::Timed
@@ -328,6 +337,9 @@ fn any_config() -> impl Strategy<Value = Config> {
                 // Arrivals, which a closed loop refuses.
                 (generator.interval, generator.poisson) = (Duration::ZERO, false);
                 (generator.idle_every, generator.idle_for) = (0, Duration::ZERO);
+            }
+            if let Some(sample) = &mut run.sample {
+                sample.run *= u64::from(device.page_size);
             }
             Config { device, ftl, host, workload, run }
         })

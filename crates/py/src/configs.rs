@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base::{Choice, Param, ParamKind};
-use config::{Base, Loaded};
+use config::{Base, Config, Loaded, sample};
 use files::Interrupt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,9 +55,27 @@ pub(crate) fn load(
     };
     let base = base.read(interrupt).map_err(errors::config)?;
     let loaded = config::load(&base, sets, trace, &device::registry()).map_err(errors::config)?;
-    match device::check(&loaded.config) {
+    match device::check(&loaded.config).and_then(|()| check_part(&loaded.config)) {
         Ok(()) => Ok(loaded),
         Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
+    }
+}
+
+/// Refuses samples that cannot stand for the whole, and those that no device can have.
+fn check_part(config: &Config) -> Result<(), device::Refusal> {
+    if config.run.sample.is_none() {
+        return Ok(());
+    }
+    let part = sample::part(config, 0);
+    let part = part.map_err(|sample::Refused { key, message, help }| device::Refusal { key, message, help })?;
+    device::check(&part)
+}
+
+/// The device that is simulated: where a configuration that was [read](load) asks for samples, the one of this number.
+pub(crate) fn simulated(config: &Config, number: u32) -> Config {
+    match config.run.sample {
+        Some(_) => sample::part(config, number).expect("what cannot be sampled was refused"),
+        None => config.clone(),
     }
 }
 
@@ -74,7 +92,7 @@ pub(crate) fn load_to_run(
     if policy::has_own(&loaded) {
         Python::attach(|py| policy::load(py, &mut loaded, caller))?;
     }
-    match device::memory::check(&loaded.config, saves_state) {
+    match device::memory::check(&simulated(&loaded.config, 0), saves_state) {
         Ok(()) => Ok(loaded),
         Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
     }
@@ -102,7 +120,7 @@ pub(crate) fn memory_needed(
             let caller = Caller::new(None);
             let loaded = py.detach(|| load_to_run(kind, &source, &sets, trace.as_deref(), false, &caller));
             let loaded = caller.result(loaded, |error| error)?;
-            Ok(device::memory::needed(&loaded.config, false))
+            Ok(device::memory::needed(&simulated(&loaded.config, 0), false))
         },
     )
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use base::Instant as SimulatedInstant;
+use config::Config;
 use device::{Options, Outcome, TimelineSpec};
 use metrics::Progress;
 use pyo3::prelude::*;
@@ -13,14 +14,14 @@ use crate::caller::Caller;
 use crate::configs::Given;
 use crate::{configs, errors, guard, tables};
 
-/// Runs one simulation with the interpreter released; returns the summary as JSON text, the tables, and what of its
+/// Runs one simulation, or of a configuration that asks for samples the one of this number, with the interpreter released; returns the summary as JSON text, the tables, and what of its
 /// files could not be written.
 ///
 /// `progress(phase, simulated_s, requests, bytes_written, fraction)` is called about ten times a second. An
 /// exception that it raises, or Ctrl-C on the main thread, stops the run and is raised here.
 #[pyfunction]
 #[pyo3(signature = (
-    kind, source, sets, trace=None, *, timeline=None, timeline_window_ns=None, save_state=None, progress=None
+    kind, source, sets, trace=None, *, timeline=None, timeline_window_ns=None, save_state=None, progress=None, sample=0
 ))]
 #[allow(clippy::too_many_arguments)] // The Python signature, all but three by keyword.
 pub(crate) fn run<'py>(
@@ -33,6 +34,7 @@ pub(crate) fn run<'py>(
     timeline_window_ns: Option<(u64, u64)>,
     save_state: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
+    sample: u32,
 ) -> PyResult<(String, Bound<'py, PyDict>, Vec<String>)> {
     let seed = Cell::new(None);
     let replay = || replay_line(kind, &source, &sets, trace.as_deref(), seed.get());
@@ -40,14 +42,20 @@ pub(crate) fn run<'py>(
         let caller = Caller::new(progress);
         let (trace, saves_state) = (trace.as_deref(), save_state.is_some());
         let loaded = py.detach(|| configs::load_to_run(kind, &source, &sets, trace, saves_state, &caller));
-        let config = caller.result(loaded, |error| error)?.config;
-        seed.set(Some(config.run.seed));
+        let whole = caller.result(loaded, |error| error)?.config;
+        seed.set(Some(whole.run.seed));
+        let config = configs::simulated(&whole, sample);
+        if saves_state && whole.run.sample.is_some() {
+            return Err(errors::config(
+                "error: the state of a sample is not that of the device, so it is not saved\nhint: set `run.sample` to \"off\"",
+            ));
+        }
         let timeline = timeline.map(|path| {
             let (from, to) = timeline_window_ns.unwrap_or((0, u64::MAX));
             TimelineSpec { path, window: SimulatedInstant(from)..SimulatedInstant(to) }
         });
         let result = py.detach(|| {
-            let mut tell = |now: &Progress| caller.tell(now);
+            let mut tell = |now: &Progress| caller.tell(&of_all(now, &whole, sample));
             let interrupt = caller.interrupt();
             let progress: Option<&mut dyn FnMut(&_) -> bool> = Some(&mut tell);
             device::simulate(&config, &mut Options { progress, interrupt, timeline, save_state, ..Options::default() })
@@ -59,9 +67,18 @@ pub(crate) fn run<'py>(
             )),
             error => errors::run(error),
         })
+        .map(|outcome| (outcome, whole))
     })?;
-    let Outcome { summary, tables, unwritten } = outcome;
+    let (Outcome { mut summary, tables, unwritten }, whole) = outcome;
+    summary["config"] = config::to_json(&whole);
+    summary["seed"] = whole.run.seed.into();
     Ok((summary.to_string(), tables::to_python(py, tables)?, unwritten))
+}
+
+/// How far all samples are while this one runs.
+fn of_all(now: &Progress, whole: &Config, sample: u32) -> Progress {
+    let of = whole.run.sample.map_or(1, |samples| samples.hashes);
+    Progress { fraction: now.fraction.map(|done| (f64::from(sample) + done) / f64::from(of)), ..*now }
 }
 
 /// The command that repeats a run.

@@ -8,6 +8,7 @@ pub mod convert;
 pub mod error;
 mod footprint;
 pub mod info;
+mod sample;
 pub mod synthetic;
 pub mod trace;
 mod workload;

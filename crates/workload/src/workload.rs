@@ -8,6 +8,7 @@ use config::model::{self, BackwardsTime, Discards, OutOfRange};
 use files::Interrupt;
 
 use crate::error::WorkloadError;
+use crate::sample::Sampled;
 use crate::synthetic::{self, Batches, SourceParameters};
 use crate::trace::{COLUMNS, Counts, Record, Rounds, Trace, TraceOptions};
 
@@ -75,6 +76,7 @@ enum RequestSource {
     Generator(Box<dyn Batches>),
     Shifted(Box<Shifted>),
     Listed(std::vec::IntoIter<Request>),
+    Sampled(Box<Sampled>),
 }
 
 impl Workload {
@@ -100,6 +102,12 @@ impl Workload {
         seed: u64,
         interrupt: &Interrupt,
     ) -> Result<Workload, WorkloadError> {
+        if let (model::Source::Trace { .. }, Some(share)) = (&config.source, &config.share) {
+            let whole = model::Workload { share: None, end: share.whole_end.clone(), ..config.clone() };
+            let whole = Workload::open(&whole, host, share.whole_capacity, seed, interrupt)?;
+            let source = RequestSource::Sampled(Box::new(Sampled::new(whole, share)));
+            return Ok(Workload { source, end: model::End::default(), tally: Tally::default() });
+        }
         let mut end = config.end.clone();
         let source = match &config.source {
             model::Source::Trace { path } => {
@@ -112,7 +120,8 @@ impl Workload {
                 let mut generator = generator.clone();
                 generator.interval = scale(generator.interval, host.time_scale);
                 generator.idle_for = scale(generator.idle_for, host.time_scale);
-                generate(&generator, Bounds::of(config, user_capacity), end.volume.unwrap_or(u64::MAX), seed)?
+                let volume = end.volume.unwrap_or(u64::MAX);
+                generate(&generator, Bounds::of(config, user_capacity), volume, seed, one_in(config))?
             }
         };
         Ok(Workload { source, end, tally: Tally::default() })
@@ -150,7 +159,7 @@ impl Workload {
     /// When the generator does not fit the device.
     pub fn aging(generator: &model::Generator, user_capacity: u64, seed: u64) -> Result<Workload, WorkloadError> {
         let bounds = Bounds { capacity: user_capacity, offset: 0, out_of_range: OutOfRange::Wrap };
-        Workload::aging_within(generator, bounds, seed)
+        Workload::aging_within(generator, bounds, seed, 1)
     }
 
     /// Writes without end, for ageing a device before a workload: those of its generator, in its partition. A
@@ -166,13 +175,18 @@ impl Workload {
     ) -> Result<Workload, WorkloadError> {
         match &config.source {
             model::Source::Generator(generator) => {
-                Workload::aging_within(generator, Bounds::of(config, user_capacity), seed)
+                Workload::aging_within(generator, Bounds::of(config, user_capacity), seed, one_in(config))
             }
             model::Source::Trace { .. } => Workload::aging_uniform(user_capacity, page_size, seed),
         }
     }
 
-    fn aging_within(generator: &model::Generator, bounds: Bounds, seed: u64) -> Result<Workload, WorkloadError> {
+    fn aging_within(
+        generator: &model::Generator,
+        bounds: Bounds,
+        seed: u64,
+        one_in: u64,
+    ) -> Result<Workload, WorkloadError> {
         let generator = model::Generator {
             read_fraction: 0.0,
             interval: base::Duration::ZERO,
@@ -180,7 +194,7 @@ impl Workload {
             idle_every: 0,
             ..generator.clone()
         };
-        let source = generate(&generator, bounds, u64::MAX, seed)?;
+        let source = generate(&generator, bounds, u64::MAX, seed, one_in)?;
         Ok(Workload { source, end: model::End::default(), tally: Tally::default() })
     }
 
@@ -197,6 +211,7 @@ impl Workload {
             RequestSource::Shifted(shifted) => shifted.fill(out, wanted, &mut self.tally),
             RequestSource::Listed(requests) => out.extend(requests.take(wanted)),
             RequestSource::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
+            RequestSource::Sampled(sampled) => sampled.fill(out, wanted)?,
         }
         self.cut(out, begin);
         // A trace's times were looked at with their lines.
@@ -240,8 +255,10 @@ impl Workload {
     /// The requests that were read, handed out, moved and dropped so far.
     pub fn tally(&self) -> Tally {
         let mut tally = self.tally;
-        if let RequestSource::Trace(replay) = &self.source {
-            tally.add(&replay.trace.counts());
+        match &self.source {
+            RequestSource::Trace(replay) => tally.add(&replay.trace.counts()),
+            RequestSource::Sampled(sampled) => tally = sampled.tally(tally),
+            RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => {}
         }
         tally
     }
@@ -250,6 +267,7 @@ impl Workload {
     pub fn format(&self) -> Option<&'static str> {
         match &self.source {
             RequestSource::Trace(replay) => Some(replay.trace.format()),
+            RequestSource::Sampled(sampled) => sampled.whole.format(),
             RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
         }
     }
@@ -262,6 +280,7 @@ impl Workload {
                 let done = self.tally.rounds.saturating_sub(1) as f64 + replay.trace.position()?;
                 Some(done / rounds.max(1) as f64)
             }),
+            RequestSource::Sampled(sampled) => sampled.whole.progress(),
             RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
         };
         [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
@@ -377,12 +396,18 @@ impl Shifted {
     }
 }
 
+/// Places of the whole footprint for which one of the generator's stands.
+fn one_in(config: &model::Workload) -> u64 {
+    config.share.as_ref().map_or(1, |share| share.one_in.into())
+}
+
 /// The generator, checked against the device.
 fn generate(
     generator: &model::Generator,
     bounds: Bounds,
     volume: u64,
     seed: u64,
+    one_in: u64,
 ) -> Result<RequestSource, WorkloadError> {
     let capacity = bounds.capacity;
     let refuse = |what, found: u64, expected: String| {
@@ -413,7 +438,7 @@ fn generate(
         idle_for_ns: generator.idle_for.ns(),
         seed,
     };
-    let batches = synthetic::source(&generator.pattern, slots, parameters);
+    let batches = synthetic::source(&generator.pattern, slots, one_in, parameters);
     if bounds.offset == 0 {
         return Ok(RequestSource::Generator(batches));
     }

@@ -135,6 +135,7 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         backwards_time: BackwardsTime::Clamp,
         discards: Discards::Trim,
         skip_bad: true,
+        share: None,
     };
     let host = model::Host::new(model::Replay::Open, Some(1));
     let mut workload = Workload::open(&config, &host, capacity, 1, &Interrupt::default()).unwrap();

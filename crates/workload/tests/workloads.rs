@@ -27,6 +27,7 @@ impl Scratch {
             backwards_time: BackwardsTime::Clamp,
             discards: Discards::Trim,
             skip_bad: false,
+            share: None,
         }
     }
 }
@@ -237,6 +238,7 @@ fn a_generator_in_a_partition() {
         backwards_time: BackwardsTime::Clamp,
         discards: Discards::Trim,
         skip_bad: false,
+        share: None,
     };
     let requests = |n| End { requests: Some(n), ..End::default() };
     let (plain, _) = run(&config(0, requests(4000), OutOfRange::Wrap), CAPACITY).unwrap();
@@ -341,6 +343,7 @@ fn generated(generator: Generator, n: u64) -> Vec<Request> {
         backwards_time: BackwardsTime::Reject,
         discards: Discards::Trim,
         skip_bad: false,
+        share: None,
     };
     let mut workload = open(&config, 1.0, 1 << 40, 7).unwrap();
     drain(&mut workload, 512).unwrap()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ftlab.api.simulation import Job, Progress
 
 UNSAVED = ("fast",)
-"""Mappings whose state cannot be saved."""
+"""Mappings whose state cannot be saved; that of a sample cannot either."""
 
 
 def aging_of(resolved: dict[str, Any]) -> str | None:
@@ -35,7 +35,7 @@ def aging_of(resolved: dict[str, Any]) -> str | None:
     mapping = resolved["ftl"]["mapping"]
     if precondition == "none" or (isinstance(precondition, dict) and "state" in precondition):
         return None
-    if (mapping if isinstance(mapping, str) else next(iter(mapping))) in UNSAVED:
+    if "sample" in run or (mapping if isinstance(mapping, str) else next(iter(mapping))) in UNSAVED:
         return None
     facts = {
         # Without time, none of the device's times has a say.

@@ -23,7 +23,7 @@ from ftlab.api.aged_states import States
 from ftlab.api.configs import Config, Sets, Source, plain, set_list
 from ftlab.api.keys import exclude_each_other, loses
 from ftlab.base import arguments
-from ftlab.results import output, text
+from ftlab.results import output, sampling, text
 from ftlab.results.comparison import Comparison
 from ftlab.results.kept import Store
 from ftlab.results.result import Result
@@ -289,10 +289,16 @@ class Job:
             if trace is not None:
                 path = trace.path
                 sets = sets if trace.engine is None else [*sets, COLUMNS_SET + json.dumps(trace.engine)]
-            told, tables, unwritten = _core.run(
-                self.source.kind, self.source.text, sets, path, progress=tell, **files
-            )
-        summary = json.loads(told)
+
+            def sample(number: int) -> Any:
+                return _core.run(
+                    self.source.kind, self.source.text, sets, path, progress=tell, sample=number, **files
+                )
+
+            told, tables, unwritten = sample(0)
+            summary = json.loads(told)
+            others = range(1, summary["config"]["run"].get("sample_hashes", 1))
+            summary = sampling.together([summary, *(json.loads(sample(number)[0]) for number in others)])
         if trace is not None:
             trace.described(summary)
         # Not before: a run that is refused needs no tables.

@@ -446,10 +446,20 @@ def _flash(result: Result) -> str:
     waf = ABSENT if s["waf"] is None else f"{amplification(s['waf'])} in bytes, {in_pages(s)}"
     return (
         columns(rows, align="<>")
-        + f"\n  WAF {waf}\n  {count(gc['invocations'])} garbage collections{moved}"
+        + f"\n  WAF {waf}{_sampled(s)}\n  {count(gc['invocations'])} garbage collections{moved}"
         + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
         f"standard deviation {figure(wear['stddev'])}"
     )
+
+
+def _sampled(summary: Mapping[str, Any]) -> str:
+    """Where samples stand for the device: which, and how well they know its WAF."""
+    sample = summary.get("sample")
+    if sample is None:
+        return ""
+    error, of = sample["waf"]["error"], f"{count(sample['hashes'])} of {count(1 / sample['part'])} samples"
+    known = "its error is not known from one" if error is None else f"± {figure(error, 2)}"
+    return f"; {known}, by {of} of {count(sample['blocks'])} blocks each; counts are of the first"
 
 
 def _time_use(result: Result) -> str:

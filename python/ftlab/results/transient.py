@@ -42,7 +42,7 @@ def too_short(result: Result) -> TooShort | None:
     device, flash, written = s["config"]["device"], s["flash"], s["host"]["bytes_written"]
     if not written or not s["waf_units"]:
         return None
-    raw, user = _raw_bytes(device), in_bytes(device["user_capacity"])
+    raw, user = (_part(s) * size for size in (_raw_bytes(device), in_bytes(device["user_capacity"])))
     programmed = flash["page_programs"] * in_bytes(device["page_size"])
     erases = flash["block_erases"]
     capacities = written / user
@@ -68,6 +68,11 @@ def too_short(result: Result) -> TooShort | None:
     return TooShort(why, _cure(s, times, begins_empty=not erases), times)
 
 
+def _part(summary: dict[str, Any]) -> float:
+    """How much of the device was simulated: what was written is of that part."""
+    return float((summary.get("sample") or {}).get("part", 1))
+
+
 def _raw_bytes(device: dict[str, Any]) -> int:
     counts = (
         "channels",
@@ -85,7 +90,7 @@ def _begins_empty(summary: dict[str, Any]) -> bool:
     return (summary.get("precondition") or {}).get("kind", "none") in ("none", "worn")
 
 
-def _turned_before(summary: dict[str, Any], raw: int, user: int) -> float:
+def _turned_before(summary: dict[str, Any], raw: float, user: float) -> float:
     """How often ageing wrote the flash anew with the writes that the run has too."""
     aged, workload = summary.get("precondition") or {}, summary["config"]["workload"]
     if "generator" not in workload:
@@ -94,7 +99,7 @@ def _turned_before(summary: dict[str, Any], raw: int, user: int) -> float:
         return math.inf if aged.get("settled") else 0.0
     if aged.get("kind") != "random" or workload["generator"] != "uniform":
         return 0.0
-    if in_bytes(workload.get("footprint", "0B")) < user:
+    if in_bytes(workload.get("footprint", "0B")) * _part(summary) < user:
         return 0.0
     # Ageing writes whole pages, so that both kinds of WAF are the same. Its fill in order is no such write.
     return float((aged["written_bytes"] - user) * (aged.get("waf_units") or 0.0) / raw)
@@ -123,11 +128,12 @@ def _halves(result: Result) -> tuple[float, float] | None:
 def _cure(summary: dict[str, Any], times: float, *, begins_empty: bool) -> str:
     """The settings with which a run writes so many times as much."""
     workload = summary["config"]["workload"]
-    capacities = summary["host"]["bytes_written"] / in_bytes(summary["config"]["device"]["user_capacity"])
+    written = summary["host"]["bytes_written"] / _part(summary)
+    capacities = written / in_bytes(summary["config"]["device"]["user_capacity"])
     least = f"{_up(times * capacities):g}x"
     ends = [name for name in ("requests", "rounds") if workload.get(name)]
     settings = [f"workload.{name}={math.ceil(workload[name] * times)}" for name in ends]
-    if not ends or in_bytes(workload.get("volume", "1024PiB")) < times * summary["host"]["bytes_written"]:
+    if not ends or in_bytes(workload.get("volume", "1024PiB")) < times * written:
         settings.append(f"workload.volume={least}")
     given = " ".join(f"--set {setting}" for setting in settings)
     text = f"write at least {least.removesuffix('x')} x the user capacity (`{given}`)"

@@ -151,6 +151,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             backwards_time: BackwardsTime::Clamp,
             discards: Discards::Trim,
             skip_bad: false,
+            share: None,
         },
         run: Run {
             executor: Executor::Timed,
@@ -160,6 +161,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             latency_parts: false,
             per_request: false,
             precondition: Precondition::None,
+            sample: None,
         },
     }
 }

@@ -26,14 +26,19 @@ pub(crate) trait Pattern: Send {
     fn next(&mut self, stream: &mut Chance) -> u64;
 }
 
-/// The source with the named pattern inside its loop.
+/// The source with the named pattern inside its loop; each of its slots stands for `one_in` of a larger footprint. That changes Zipf's
+/// law alone: the others are the same on any number of slots.
 ///
 /// # Panics
 /// If no generator has that name: the config reader takes names from [`GENERATORS`] only.
-pub(crate) fn source(selection: &Selection, slots: u64, parameters: SourceParameters) -> Box<dyn Batches> {
+pub(crate) fn source(selection: &Selection, slots: u64, one_in: u64, parameters: SourceParameters) -> Box<dyn Batches> {
     match selection.name {
         "uniform" => Box::new(PatternSource::new(uniform::Uniform::new(slots), parameters)),
         "sequential" => Box::new(PatternSource::new(sequential::Sequential::new(slots), parameters)),
+        "zipf" if one_in > 1 => {
+            let folded = zipf::Folded::new(slots, one_in, selection.number("z"));
+            Box::new(PatternSource::new(folded, parameters))
+        }
         "zipf" => Box::new(PatternSource::new(zipf::Zipf::new(slots, selection.number("z")), parameters)),
         "hot-cold" => Box::new(PatternSource::new(
             hot_cold::HotCold::new(slots, selection.number("data"), selection.number("writes")),

@@ -157,6 +157,28 @@ impl Pattern for Zipf {
     }
 }
 
+/// Zipf's law over a footprint that is a multiple of the slots: so many neighbours by rank are one slot. Neighbours are asked for about
+/// as often as each other, so a slot is asked for as often, in its own requests, as each of them in all.
+pub(super) struct Folded {
+    whole: Zipf,
+    one_in: u64,
+    scatter: Scatter,
+}
+
+impl Folded {
+    pub fn new(slots: u64, one_in: u64, z: f64) -> Folded {
+        Folded { whole: Zipf::new(slots * one_in, z), one_in, scatter: Scatter::new(slots) }
+    }
+}
+
+impl Pattern for Folded {
+    #[inline]
+    fn next(&mut self, stream: &mut Chance) -> u64 {
+        let rank = self.whole.rank(stream);
+        self.scatter.place(rank / self.one_in)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +208,24 @@ mod tests {
                 let limit = freedom + 5.0 * libm::sqrt(2.0 * freedom) + 1e-9;
                 assert!(statistic <= limit, "z {z}, {slots} slots: {statistic} of {freedom}");
             }
+        }
+    }
+
+    #[test]
+    fn a_folded_slot_has_the_share_of_its_ranks() {
+        const DRAWS: u64 = 2_000_000;
+        for z in [0.5, 0.9, 1.2] {
+            let (slots, one_in) = (500, 64);
+            let mut folded = Folded::new(slots, one_in, z);
+            let mut stream = Chance::new(5, "folded");
+            let mut counts = vec![0u64; slots as usize];
+            (0..DRAWS).for_each(|_| counts[folded.next(&mut stream) as usize] += 1);
+            let group = |group: u64| (group * one_in + 1..=(group + 1) * one_in);
+            let weights: Vec<f64> =
+                (0..slots).map(|index| group(index).map(|rank| libm::pow(rank as f64, -z)).sum()).collect();
+            let by_rank: Vec<u64> = (0..slots).map(|rank| counts[folded.scatter.place(rank) as usize]).collect();
+            let (statistic, freedom) = chi_squared(&by_rank, &weights, DRAWS as f64);
+            assert!(statistic <= freedom + 5.0 * libm::sqrt(2.0 * freedom), "z {z}: {statistic} of {freedom}");
         }
     }
 
