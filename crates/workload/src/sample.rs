@@ -150,7 +150,8 @@ mod tests {
         let mut chance = engine::Chance::new(3, "sample");
         for _ in 0..2000 {
             let (one_in, seed) = (2 + chance.below(70), chance.next());
-            let whole = request(chance.below(1 << 24), 1 + chance.below(1 << chance.below(22)));
+            let bits = chance.below(22);
+            let whole = request(chance.below(1 << 24), 1 + chance.below(1 << bits));
             let of_all = (0..one_in).flat_map(|number| parts(&places(one_in, number, seed), &whole));
             assert_eq!(of_all.map(|part| part.size).sum::<u64>(), whole.size, "{whole:?} in {one_in}");
         }

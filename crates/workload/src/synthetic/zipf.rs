@@ -220,7 +220,7 @@ mod tests {
             let mut stream = Chance::new(5, "folded");
             let mut counts = vec![0u64; slots as usize];
             (0..DRAWS).for_each(|_| counts[folded.next(&mut stream) as usize] += 1);
-            let group = |group: u64| (group * one_in + 1..=(group + 1) * one_in);
+            let group = |group: u64| group * one_in + 1..=(group + 1) * one_in;
             let weights: Vec<f64> =
                 (0..slots).map(|index| group(index).map(|rank| libm::pow(rank as f64, -z)).sum()).collect();
             let by_rank: Vec<u64> = (0..slots).map(|rank| counts[folded.scatter.place(rank) as usize]).collect();
