@@ -31,7 +31,7 @@ def summary(waf: float | None, written: int) -> dict[str, Any]:
 def test_samples_count_by_what_was_written() -> None:
     found = estimate([summary(2.0, 300), summary(4.0, 100)], ("waf",), 64)
     # sqrt(62/64 * 2 * (150² + 150²)) / 400
-    assert found == {"mean": 2.5, "error": pytest.approx(0.7382411538), "lowest": 2.0, "highest": 4.0}
+    assert found == {"mean": 2.5, "error": pytest.approx(0.7381882382), "lowest": 2.0, "highest": 4.0}
 
 
 def test_all_samples_leave_no_error_and_one_leaves_it_open() -> None:
@@ -53,11 +53,15 @@ def run(**sets: Any) -> dict[str, Any]:
         {"workload.generator": "uniform"},
         {"workload.generator": {"zipf": {"z": 1.0}}},
         {"workload.generator": {"hot-cold": {"data": 0.2, "writes": 0.8}}, "ftl.victim": "cost-benefit"},
-        {"workload.generator": "uniform", "ftl.separation": "dac"},
+        {
+            "workload.generator": "uniform", "ftl.separation": "dac",
+            "ftl.gc_schedule.threshold.free_blocks": 5,
+        },  # fmt: skip
     ],
 )
 def test_a_sample_of_a_generator_has_the_waf_of_the_whole(workload: dict[str, Any]) -> None:
-    sets = {**workload, "run.precondition": "steady", "workload.volume": "3x"}
+    # Ageing that ends by itself may end a window sooner in one of them, and erases count it.
+    sets = {**workload, "run.precondition": {"random": "4x"}, "workload.volume": "3x"}
     whole, sampled = run(**sets), run(**sets, **SAMPLED)
     assert whole["waf"] > 1.5
     # Blocks are few here; docs/evidence/sampling.md has devices as they are.
@@ -81,7 +85,8 @@ def requests(number: int) -> dict[str, Any]:
 
 def test_samples_of_a_trace_have_the_waf_of_the_whole_and_together_are_all_of_it() -> None:
     trace = requests(40_000)
-    sets = {**WHOLE, "device.user_capacity": "512MiB", "run.precondition.sequential": "1x"}
+    device = {key: value for key, value in WHOLE.items() if key != "device.over_provisioning"}
+    sets = {**device, "device.user_capacity": "512MiB", "run.precondition.sequential": "1x"}
     whole = ftlab.run("tbm-small", trace=trace, sets=sets).summary
     assert whole["waf"] > 1.2
     shares = [
@@ -125,7 +130,7 @@ def test_a_result_says_what_it_is_a_sample_of(ftlab: Ftlab, tmp_path: Path) -> N
     ("sets", "words"),
     [
         ({"run.sample": "1/8"}, ["a 1/8 of 9600 blocks is 1200", "2000 or more", '"1/4"']),
-        ({"run.sample": "1/7"}, ["cannot be divided into 7", '"1/4"']),
+        ({"run.sample": "1/7", "device.blocks_per_plane": 2500}, ["cannot be divided into 7", '"1/5"', '"1/8"']),
         ({"run.executor": "timed"}, ["times say nothing of the whole", '"count"']),
         ({"ftl.mapping": "fast", "ftl.allocation": "CWDP", "ftl.victim": "fifo"}, ["hybrid mapping"]),
         ({"run.precondition.state": "aged.state"}, ["state of a whole device"]),

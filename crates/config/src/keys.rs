@@ -617,9 +617,9 @@ const AFTER_FTL: &[Key] = &[
         "run",
         "sample_run",
         Kind::Size { min: 512, max: 1 << 30, multiple: 512 },
-        "\"64KiB\"",
-        "Bytes that are in a sample, or not in it, together (trace); a multiple of the page size, and a page at least. What is \
-         written in one go should die in one go.",
+        "",
+        "Bytes that are in a sample, or not in it, together (trace); whole pages. Default: one page. More puts pages onto one \
+         plane that the whole device has on several.",
     ),
 ];
 

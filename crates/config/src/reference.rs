@@ -193,7 +193,7 @@ fn default(key: &Key) -> String {
         },
         (_, "") => match key.name {
             "user_capacity" => "by `over_provisioning`".into(),
-            "request_size" => "one page".into(),
+            "request_size" | "sample_run" => "one page".into(),
             "queue_depth" => "by `replay`".into(),
             name if name.starts_with("copyback_") => "by `retention`".into(),
             _ => "none".into(),

@@ -22,9 +22,6 @@ const RUN: &str = "run.sample_run";
 /// what a single block holds moves WAF.
 pub const BLOCKS_MIN: u64 = 2000;
 
-/// Bytes of a run, in whole pages, where none are given.
-const RUN_BYTES: u64 = 64 << 10;
-
 /// A sample that cannot stand for the whole.
 #[derive(Debug)]
 pub struct Refused {
@@ -93,7 +90,8 @@ fn part_of(reader: &mut Reader<'_>) -> Option<Option<u32>> {
 
 fn run_of(reader: &mut Reader<'_>, page_size: u64) -> Option<u64> {
     if !reader.tree.has(RUN) {
-        return Some(RUN_BYTES.next_multiple_of(page_size));
+        // A plane of the part gets what a plane of the whole would: neighbouring pages are on other planes.
+        return Some(page_size);
     }
     let run = reader.size(RUN)?;
     if run.is_multiple_of(page_size) {
