@@ -114,6 +114,7 @@ bench: ## the benchmark of record, single thread
 evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, into docs/evidence
 	$(PY) -m evidence.closed_forms --out docs/evidence
 	$(PY) -m evidence.battery --out docs/evidence
+	$(PY) -m evidence.sampling --traces ../shared/traces/captured --out docs/evidence
 	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
 		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
 	FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) FTLAB_LIMITS_REPORT=$(CURDIR)/docs/evidence/limits.md \

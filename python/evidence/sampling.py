@@ -1,8 +1,9 @@
 """Samples of a device beside the whole device: how near their WAF comes, and how well they know it.
 
-``python -m evidence.sampling --traces DIR --out docs/evidence`` runs the workloads of :data:`WORKLOADS` on a device of 16 GiB under
-each policy, whole and as samples, and writes ``sampling.md``. DIR has the captured traces (``NAME.csv.zst``); one that
-is not there is left out, and the page says so. The exit code is 1 if a sample that the page vouches for is off by more than :data:`TOLERANCE`.
+``python -m evidence.sampling --traces DIR --out docs/evidence`` runs the workloads of :data:`WORKLOADS` on a device of
+16 GiB under each policy, whole and as samples, and writes ``sampling.md``. DIR has the captured traces
+(``NAME.csv.zst``); one that is not there is left out, and the page says so. The exit code is 1 if a sample by the page
+is off by more than :data:`TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -118,9 +119,10 @@ def page(points: Sequence[Point], absent: Sequence[str]) -> str:
     return "\n".join([
         "# Samples beside the whole device",
         "",
-        f"Written by `python -m evidence.sampling`. {near} of {len(vouched)} samples by the page are within {100 * TOLERANCE:g} % of the whole device's WAF; "
-        f"what is not is marked **. Of traces there are samples by runs of several pages beside them, which put more onto a plane than the whole device "
-        f"does. A device of 16 GiB in 71,680 blocks of 64 pages of 4 KiB; four samples of a 32nd.{gone} The last column is how many times "
+        f"Written by `python -m evidence.sampling`. {near} of {len(vouched)} samples by the page are within "
+        f"{100 * TOLERANCE:g} % of the whole device's WAF; what is not is marked **. Of traces there are samples by runs "
+        "of several pages beside them, which put more onto a plane than the whole device does. A device of 16 GiB in "
+        f"71,680 blocks of 64 pages of 4 KiB; four samples of a 32nd.{gone} The last column is how many times "
         "as long the whole took as one sample, ageing included.",
         "",
         "| workload | policy | run | WAF | of samples | difference | faster |",

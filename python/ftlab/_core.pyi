@@ -33,8 +33,9 @@ def run(
     progress: Callable[[str, float, int, int, float | None], object] | None = None,
     sample: int = 0,
 ) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
-    """Runs one simulation, or of a configuration that asks for samples the one of this number; the summary as JSON text, the tables as columns, and why which of the files could not be
-    written.
+    """Runs one simulation, or of a configuration that asks for samples the one of this number.
+
+    Returns the summary as JSON text, the tables as columns, and why which of the files could not be written.
     """
 
 class Server:

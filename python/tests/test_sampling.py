@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Ftlab
 
 import ftlab
-from conftest import Ftlab
 from ftlab.results.sampling import estimate
 
 WHOLE: dict[str, Any] = {
@@ -54,9 +54,10 @@ def run(**sets: Any) -> dict[str, Any]:
         {"workload.generator": {"zipf": {"z": 1.0}}},
         {"workload.generator": {"hot-cold": {"data": 0.2, "writes": 0.8}}, "ftl.victim": "cost-benefit"},
         {
-            "workload.generator": "uniform", "ftl.separation": "dac",
+            "workload.generator": "uniform",
+            "ftl.separation": "dac",
             "ftl.gc_schedule.threshold.free_blocks": 5,
-        },  # fmt: skip
+        },
     ],
 )
 def test_a_sample_of_a_generator_has_the_waf_of_the_whole(workload: dict[str, Any]) -> None:
@@ -130,7 +131,10 @@ def test_a_result_says_what_it_is_a_sample_of(ftlab: Ftlab, tmp_path: Path) -> N
     ("sets", "words"),
     [
         ({"run.sample": "1/8"}, ["a 1/8 of 9600 blocks is 1200", "2000 or more", '"1/4"']),
-        ({"run.sample": "1/7", "device.blocks_per_plane": 2500}, ["cannot be divided into 7", '"1/5"', '"1/8"']),
+        (
+            {"run.sample": "1/7", "device.blocks_per_plane": 2500},
+            ["cannot be divided into 7", '"1/5"', '"1/8"'],
+        ),
         ({"run.executor": "timed"}, ["times say nothing of the whole", '"count"']),
         ({"ftl.mapping": "fast", "ftl.allocation": "CWDP", "ftl.victim": "fifo"}, ["hybrid mapping"]),
         ({"run.precondition.state": "aged.state"}, ["state of a whole device"]),

@@ -94,7 +94,8 @@ GLOSSARY: dict[str, tuple[str, str]] = {
     ),
     "refresh": ("The pages of a block move because it was read often.", "ftl.read_disturb"),
     "sample": (
-        "A part of the device under the requests to a part of the places, in place of the whole; `sample` in the summary.",
+        "A part of the device under the requests to a part of the places, in place of the whole; `sample` in the "
+        "summary.",
         "run.sample",
     ),
     "stream": ("Pages that share an active block, such as those of GC.", "ftl.separation"),

@@ -43,9 +43,9 @@ def estimate(
 ) -> dict[str, float | None]:
     """A figure of the whole: its mean over samples, its standard error, and the lowest and highest of a sample.
 
-    A sample counts by the bytes that its host wrote, so that samples of all places give what the whole would. The error is that
-    of a ratio estimator, with the correction for samples that are a large part of the whole (Cochran, Sampling Techniques,
-    1977, chapters 2 and 6). Of one sample it is not known.
+    A sample counts by the bytes that its host wrote, so that samples of all places give what the whole would. The error
+    is that of a ratio estimator, with the correction for samples that are a large part of the whole (Cochran, Sampling
+    Techniques, 1977, chapters 2 and 6). Of one sample it is not known.
     """
     known = []
     for summary in summaries:
