@@ -1,14 +1,14 @@
 //! The device after a power cut: everything but the array is gone.
 
-use base::Unit;
+use base::{Block, Geometry, Page, Ppn, Unit};
 use config::Config;
-use ftl::{Ftl, OutOfMemory, PageFound, Scanned};
+use ftl::{Ftl, OutOfMemory, PageFound, Scan, Scanned};
 
 use crate::device::{AtOnce, Device, policies};
-use crate::flash::{Content, Found};
+use crate::flash::{Content, Flash, Found};
 
 /// The cost of a restart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Restarted {
     /// Spare areas that were read.
     pub(crate) pages_read: u64,
@@ -16,6 +16,8 @@ pub(crate) struct Restarted {
     pub(crate) erased: u64,
     /// Pages that were brought back from backups.
     pub(crate) rescued: u64,
+    /// Time that the array reads take, all dies at once and without transfers.
+    pub(crate) array_s: f64,
 }
 
 impl Device {
@@ -27,33 +29,71 @@ impl Device {
     /// When the maps do not fit in memory.
     pub(crate) fn restart(&mut self, config: &Config) -> Result<Restarted, OutOfMemory> {
         let geometry = *self.ftl.geometry();
-        let scan: Vec<Scanned> = geometry.all_units().map(|unit| self.scan(unit)).collect();
+        let array_s = self.scan_seconds(config);
         let user_pages = u64::from(self.has.user_pages);
-        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan, &mut array)?;
-        let (ftl, has, recovery) = recovered.expect("restarts are refused where nothing can be found again");
+        let scan = ArrayScan { geometry: &geometry, flash: &self.flash };
+        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
+        let (ftl, has, work) = recovered.expect("restarts are refused where nothing can be found again");
         (self.ftl, self.has) = (ftl, has);
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
+        let recovery = self.ftl.end_recovery(&work, &mut array);
         recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
         self.fill_up();
         Ok(Restarted {
             pages_read: recovery.pages_read * u64::from(self.parts.count),
             erased: recovery.erased as u64,
             rescued: recovery.rescued as u64,
+            array_s,
         })
     }
 
-    fn scan(&self, unit: Unit) -> Scanned {
-        let block = self.ftl.geometry().block_of(unit, 0);
-        let pages = self.flash.scan(unit).map(|found| match found {
-            Found::Unprogrammed | Found::Torn => PageFound::Empty,
-            Found::Lost => PageFound::Lost,
-            Found::Guard => PageFound::Guard,
-            Found::Programmed { spare } => PageFound::Holds(spare),
-        });
-        let pages = pages.collect();
-        let lanes = 0..self.ftl.geometry().unit_width;
-        let reads = lanes.map(|lane| self.flash.reads_of(self.ftl.geometry().block_of(unit, lane))).max().unwrap_or(0);
-        let block = &self.flash.nand().blocks()[block.index()];
+    /// Time that the array reads of all programmed pages take.
+    fn scan_seconds(&self, config: &Config) -> f64 {
+        let geometry = self.ftl.geometry();
+        let (cell, order) = (config.device.cell, config.device.program_order);
+        let layout = base::PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
+        let mut planes = vec![0u64; geometry.planes() as usize];
+        for (block, state) in self.flash.nand().blocks().iter().enumerate() {
+            // A read brings all parts of a flash page.
+            let reads = (0..u32::from(state.next_page))
+                .step_by(geometry.parts as usize)
+                .filter(|&page| self.flash.nand().is_programmed(Block::new(block as u32), Page::new(page)))
+                .map(|page| config.device.timing.read[usize::from(layout.page_type(page).0)].ns());
+            planes[block / geometry.blocks_per_plane as usize] += reads.sum::<u64>();
+        }
+        let together = config.device.multiplane != base::Multiplane::Off;
+        let dies = planes.chunks(geometry.planes_per_die as usize);
+        let of_die = |die: &[u64]| if together { die.iter().copied().max().unwrap_or(0) } else { die.iter().sum() };
+        dies.map(of_die).max().unwrap_or(0) as f64 * 1e-9
+    }
+}
+
+/// The array, as a scan finds it.
+struct ArrayScan<'a> {
+    geometry: &'a Geometry,
+    flash: &'a Flash,
+}
+
+impl Scan for ArrayScan<'_> {
+    fn unit(&self, unit: Unit) -> Scanned {
+        let pages = self.flash.scan(unit).map(page_found).collect();
+        let lanes = 0..self.geometry.unit_width;
+        let blocks = lanes.map(|lane| self.geometry.block_of(unit, lane));
+        let reads = blocks.map(|block| self.flash.reads_of(block)).max().unwrap_or(0);
+        let block = &self.flash.nand().blocks()[self.geometry.block_of(unit, 0).index()];
         Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, reads, pages }
+    }
+
+    fn page(&self, at: Ppn) -> PageFound {
+        page_found(self.flash.found_at(at))
+    }
+}
+
+fn page_found(found: Found) -> PageFound {
+    match found {
+        Found::Unprogrammed | Found::Torn => PageFound::Empty,
+        Found::Lost => PageFound::Lost,
+        Found::Guard => PageFound::Guard,
+        Found::Programmed { spare } => PageFound::Holds(spare),
     }
 }

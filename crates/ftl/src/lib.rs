@@ -44,9 +44,9 @@ pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, pai
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
 pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
-pub use crate::recovery::Recovery;
+pub use crate::recovery::{Recovery, RecoveryWork};
 pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
-pub use crate::scan::{PageFound, Scanned};
+pub use crate::scan::{PageFound, Scan, Scanned};
 pub use crate::work::DomainWork;
 
 use crate::mechanism::separation;

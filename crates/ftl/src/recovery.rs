@@ -13,7 +13,7 @@ use crate::kernel::{Frontier, PageKind, Spare, Stream};
 use crate::mechanism::{Mechanisms, PageOrigin};
 use crate::ops::{Array, DataSource, Erasure, PagePayload, Placed, Way};
 use crate::page::PageMap;
-use crate::scan::{PageFound, Rescue, Scanned};
+use crate::scan::{PageFound, Rescue, Scan, UnitFound, spare_of};
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
 
@@ -31,7 +31,9 @@ pub struct Recovery {
 }
 
 /// The work of a restart, once it is known where everything is.
-struct Rest {
+pub struct RecoveryWork {
+    /// Spare areas that were read.
+    pages_read: u64,
     /// Units to erase.
     erase: Vec<Unit>,
     /// Pages to bring back.
@@ -41,17 +43,13 @@ struct Rest {
     holes: Vec<Ppn>,
 }
 
-/// A readable page of a logical page.
-#[derive(Clone, Copy)]
-struct NewestPage {
-    write: u64,
-    order: u64,
-    at: Ppn,
-    region: u8,
-}
+/// The word for a logical page that was not found.
+const NONE: u32 = u32::MAX;
 
 impl<M: Mechanisms> PageMap<M> {
-    /// Page mapping of a device of which nothing is known but the array, after the work of the restart. `scan` is by unit.
+    /// Page mapping of a device of which nothing is known but the array, and the work that is left ([`PageMap::end_recovery`]).
+    ///
+    /// Beside the maps it takes memory for a number of each logical page, and for what is kept of units.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
@@ -60,39 +58,45 @@ impl<M: Mechanisms> PageMap<M> {
         user_pages: u64,
         policies: &Policies<'_>,
         seed: u64,
-        scan: &[Scanned],
-        array: &mut impl Array,
-    ) -> Result<(PageMap<M>, Recovery), OutOfMemory> {
+        scan: &dyn Scan,
+    ) -> Result<(PageMap<M>, RecoveryWork), OutOfMemory> {
         let mut page: PageMap<M> = PageMap::over(geometry, user_pages, policies, seed, true)?;
-        let newest = page.newest_pages(scan);
-        page.adopt_units(scan);
+        let mut newest = vec![NONE; page.kernel.logical_pages() as usize];
+        let found: Vec<UnitFound> = geometry.all_units().map(|unit| page.look_at(scan, unit, &mut newest)).collect();
+        page.adopt_units(&found);
         if let Some(reads) = page.mechanisms.parts_mut().reads {
-            for (unit, found) in page.kernel.geometry().all_units().zip(scan) {
-                reads.adopt_found(&page.kernel, unit, found);
+            for unit in geometry.all_units() {
+                reads.adopt_found(&page.kernel, unit, &scan.unit(unit));
             }
         }
-        for (lpn, found) in newest.iter().enumerate().filter_map(|(lpn, found)| found.map(|found| (lpn, found))) {
-            page.kernel.adopt_page(Lpn(lpn as u32), found.at);
-            page.mechanisms.adopt_page(Lpn(lpn as u32), found.region);
+        for (lpn, &at) in newest.iter().enumerate().filter(|(_, at)| **at != NONE) {
+            let spare = spare_of(scan.page(Ppn(at))).expect("a page that was found");
+            page.kernel.adopt_page(Lpn(lpn as u32), Ppn(at));
+            page.mechanisms.adopt_page(Lpn(lpn as u32), spare.region);
         }
         let rescues = page.rescues(scan, &newest);
-        page.adopt_frontiers(scan);
-        let rest = Rest { holes: page.holes(scan), erase: page.units_to_erase(scan, &rescues), rescues };
-        page.adopt_free_space(&rest.erase);
-        let read = scan.iter().flat_map(|unit| &unit.pages).filter(|slot| **slot != PageFound::Empty);
-        let recovery = Recovery {
-            pages_read: read.count() as u64,
-            erased: rest.erase.len(),
-            rescued: rest.rescues.len(),
-            busy: page.resume(&rest, array),
-        };
-        Ok((page, recovery))
+        page.adopt_frontiers(scan, &found);
+        let (holes, erase) = (page.holes(scan, &found), page.units_to_erase(&found, &rescues));
+        page.adopt_free_space(&erase);
+        let pages_read = found.iter().map(|unit| u64::from(unit.used)).sum();
+        Ok((page, RecoveryWork { pages_read, holes, erase, rescues }))
     }
 
-    /// By LPN: the page of the newest write; of several copies the one programmed last.
-    fn newest_pages(&mut self, scan: &[Scanned]) -> Vec<Option<NewestPage>> {
-        let mut newest: Vec<Option<NewestPage>> = vec![None; self.kernel.logical_pages() as usize];
-        for (at, spare) in self.pages_of(scan) {
+    /// Does what is left to be done.
+    pub(crate) fn end_recovery(&mut self, rest: &RecoveryWork, array: &mut impl Array) -> Recovery {
+        Recovery {
+            pages_read: rest.pages_read,
+            erased: rest.erase.len(),
+            rescued: rest.rescues.len(),
+            busy: self.resume(rest, array),
+        }
+    }
+
+    /// Takes note of the pages of a unit: by LPN, that of the newest write; of several copies the one programmed last.
+    fn look_at(&mut self, scan: &dyn Scan, unit: Unit, newest: &mut [u32]) -> UnitFound {
+        let found = scan.unit(unit);
+        for (slot, page) in found.pages.iter().enumerate() {
+            let Some(spare) = spare_of(*page) else { continue };
             self.kernel.adopt_numbers(0, if spare.kind == PageKind::Parity { 0 } else { spare.order });
             if !matches!(spare.kind, PageKind::Data | PageKind::Backup) {
                 continue;
@@ -101,95 +105,89 @@ impl<M: Mechanisms> PageMap<M> {
             let Some(best) = newest.get_mut(spare.lpn as usize).filter(|_| spare.kind == PageKind::Data) else {
                 continue;
             };
-            if best.is_none_or(|best| (spare.write, spare.order) > (best.write, best.order)) {
-                *best = Some(NewestPage { write: spare.write, order: spare.order, at, region: spare.region });
+            let age = |spare: Spare| (spare.write, spare.order);
+            if *best == NONE || spare_of(scan.page(Ppn(*best))).is_none_or(|best| age(spare) > age(best)) {
+                *best = self.kernel.geometry().ppn(unit, Slot::new(slot as u32)).0;
             }
         }
-        newest
-    }
-
-    /// The readable pages with their spare areas.
-    fn pages_of(&self, scan: &[Scanned]) -> Vec<(Ppn, Spare)> {
-        let mut pages = Vec::new();
-        for (unit, scanned) in scan.iter().enumerate() {
-            for (slot, found) in scanned.pages.iter().enumerate() {
-                if let PageFound::Holds(bits) = found
-                    && let Some(spare) = Spare::unpack(*bits)
-                {
-                    pages.push((self.kernel.geometry().ppn(Unit::new(unit as u32), Slot::new(slot as u32)), spare));
-                }
-            }
-        }
-        pages
+        UnitFound::of(&found)
     }
 
     /// Takes over erase counts, and closes every unit that was programmed.
-    fn adopt_units(&mut self, scan: &[Scanned]) {
-        let is_used = |scanned: &Scanned| scanned.pages.iter().any(|slot| *slot != PageFound::Empty);
-        let mut used: Vec<(u64, usize)> = scan
+    fn adopt_units(&mut self, all: &[UnitFound]) {
+        let mut used: Vec<(u64, usize)> = all
             .iter()
             .enumerate()
-            .filter(|(_, scanned)| scanned.torn || is_used(scanned))
-            .map(|(unit, scanned)| (newest_order(scanned), unit))
+            .filter(|(_, found)| found.torn || found.used > 0)
+            .map(|(unit, found)| (found.order, unit))
             .collect();
         used.sort_unstable();
-        let mut ages = vec![0; scan.len()];
+        let mut ages = vec![0; all.len()];
         for (age, &(_, unit)) in used.iter().enumerate() {
             ages[unit] = age as u32 + 1;
         }
-        for (unit, (scanned, &age)) in scan.iter().zip(&ages).enumerate() {
-            let state = match (age, scanned.lsb_only) {
+        for (unit, (found, &age)) in all.iter().zip(&ages).enumerate() {
+            let state = match (age, found.lsb_only) {
                 (0, _) => UnitState::Free,
                 (_, false) => UnitState::Closed,
                 (_, true) => UnitState::Aside,
             };
-            let lsb_only = scanned.lsb_only && is_used(scanned);
-            self.kernel.adopt_unit(Unit::new(unit as u32), state, lsb_only, scanned.erases, age);
-            if let Some(stream) = self.stream_found(scanned) {
+            let lsb_only = found.lsb_only && found.used > 0;
+            self.kernel.adopt_unit(Unit::new(unit as u32), state, lsb_only, found.erases, age);
+            if let Some(stream) = self.stream_found(found) {
                 self.kernel.adopt_stream(Unit::new(unit as u32), stream);
             }
         }
     }
 
     /// The stream that filled a unit, where a page of it can be read; a backup names that of what it covers.
-    fn stream_found(&self, scanned: &Scanned) -> Option<Stream> {
-        let spare = newest_spare(scanned).filter(|spare| matches!(spare.kind, PageKind::Data | PageKind::Dummy))?;
+    fn stream_found(&self, found: &UnitFound) -> Option<Stream> {
+        let spare = found.newest.filter(|spare| matches!(spare.kind, PageKind::Data | PageKind::Dummy))?;
         self.kernel.streams().of_byte(spare.stream)
     }
 
     /// Pages of which a backup holds a newer version than any other page.
-    fn rescues(&self, scan: &[Scanned], newest: &[Option<NewestPage>]) -> Vec<Rescue> {
+    fn rescues(&self, scan: &dyn Scan, newest: &[u32]) -> Vec<Rescue> {
         let mut rescues: Vec<Rescue> = Vec::new();
         let Some(covers) = self.mechanisms.parts().covers else { return rescues };
-        for (at, spare) in self.pages_of(scan) {
+        let geometry = self.kernel.geometry();
+        let mut consider = |at: Ppn, spare: Spare| {
             let candidate = covers.rescued(&self.kernel, scan, at, &spare);
-            let Some(rescue) = candidate.filter(|rescue| rescue.lpn.index() < newest.len()) else { continue };
-            if newest[rescue.lpn.index()].is_some_and(|found| found.write >= rescue.write) {
-                continue;
+            let Some(rescue) = candidate.filter(|rescue| rescue.lpn.index() < newest.len()) else { return };
+            let found = newest[rescue.lpn.index()];
+            let found = if found == NONE { None } else { spare_of(scan.page(Ppn(found))) };
+            if found.is_some_and(|found| found.write >= rescue.write) {
+                return;
             }
             match rescues.iter_mut().find(|other| other.lpn == rescue.lpn) {
                 Some(other) if other.write < rescue.write => *other = rescue,
                 Some(_) => {}
                 None => rescues.push(rescue),
             }
+        };
+        for unit in geometry.all_units() {
+            for (slot, page) in scan.unit(unit).pages.iter().enumerate() {
+                if let Some(spare) = spare_of(*page) {
+                    consider(geometry.ppn(unit, Slot::new(slot as u32)), spare);
+                }
+            }
         }
         rescues
     }
 
     /// The unit that each stream was filling goes on being filled.
-    fn adopt_frontiers(&mut self, scan: &[Scanned]) {
+    fn adopt_frontiers(&mut self, scan: &dyn Scan, all: &[UnitFound]) {
         let end = self.kernel.geometry().end_slot();
         let mut partial: Vec<(u64, Unit, Slot)> = Vec::new();
-        for (unit, scanned) in scan.iter().enumerate().filter(|(_, scanned)| !scanned.torn) {
-            let last = scanned.pages.iter().rposition(|page| *page != PageFound::Empty);
-            let Some(last) = last.map(|last| Slot::new(last as u32)) else { continue };
-            let next = if scanned.lsb_only { self.kernel.wordlines().next_lsb(last) } else { last.next() };
-            partial.push((newest_order(scanned), Unit::new(unit as u32), next));
+        for (unit, found) in all.iter().enumerate().filter(|(_, found)| !found.torn) {
+            let Some(last) = found.last else { continue };
+            let next = if found.lsb_only { self.kernel.wordlines().next_lsb(last) } else { last.next() };
+            partial.push((found.order, Unit::new(unit as u32), next));
         }
         // The unit that was written last comes last and stays.
         partial.sort_unstable();
         for (order, unit, next) in partial {
-            let Some(spare) = newest_spare(&scan[unit.index()]).filter(|_| order > 0) else { continue };
+            let Some(spare) = all[unit.index()].newest.filter(|_| order > 0) else { continue };
             let domain = self.kernel.geometry().domain_of_unit(unit);
             if self.mechanisms.adopt_open(&mut self.kernel, domain, unit, next) {
                 continue;
@@ -203,20 +201,21 @@ impl<M: Mechanisms> PageMap<M> {
         for domain in self.kernel.geometry().all_domains() {
             for stream in self.kernel.streams().all() {
                 if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
-                    let found = &scan[unit.index()];
-                    self.mechanisms.adopt_frontier(&self.kernel, domain, unit, slot, found);
+                    let found = scan.unit(unit);
+                    self.mechanisms.adopt_frontier(&self.kernel, domain, unit, slot, &found);
                 }
             }
         }
     }
 
     /// The slots before the frontiers that are not programmed.
-    fn holes(&self, scan: &[Scanned]) -> Vec<Ppn> {
+    fn holes(&self, scan: &dyn Scan, all: &[UnitFound]) -> Vec<Ppn> {
         let mut holes = Vec::new();
         for domain in self.kernel.geometry().all_domains() {
             let frontiers = self.kernel.streams().all().filter_map(|stream| self.kernel.frontier(domain, stream));
-            for Frontier { unit, slot } in frontiers.filter(|frontier| !scan[frontier.unit.index()].lsb_only) {
-                let is_empty = |slot: &Slot| scan[unit.index()].pages[slot.index()] == PageFound::Empty;
+            for Frontier { unit, slot } in frontiers.filter(|frontier| !all[frontier.unit.index()].lsb_only) {
+                let found = scan.unit(unit);
+                let is_empty = |slot: &Slot| found.pages[slot.index()] == PageFound::Empty;
                 holes.extend(slot.all_before().filter(is_empty).map(|slot| self.kernel.geometry().ppn(unit, slot)));
             }
         }
@@ -224,7 +223,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Units that hold nothing: those whose erase was interrupted, and closed ones without a valid page.
-    fn units_to_erase(&self, scan: &[Scanned], rescues: &[Rescue]) -> Vec<Unit> {
+    fn units_to_erase(&self, all: &[UnitFound], rescues: &[Rescue]) -> Vec<Unit> {
         let geometry = self.kernel.geometry();
         let is_source =
             |unit: Unit| rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit);
@@ -234,7 +233,7 @@ impl<M: Mechanisms> PageMap<M> {
             .filter(|&unit| {
                 let is_filled = matches!(self.kernel.state_of(unit), UnitState::Closed | UnitState::Aside);
                 let is_empty = is_filled && self.kernel.valid_of(unit) == 0;
-                scan[unit.index()].torn || is_empty && !is_source(unit) && !is_kept(unit)
+                all[unit.index()].torn || is_empty && !is_source(unit) && !is_kept(unit)
             })
             .collect()
     }
@@ -246,7 +245,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
-    fn resume(&mut self, rest: &Rest, array: &mut impl Array) -> Vec<Domain> {
+    fn resume(&mut self, rest: &RecoveryWork, array: &mut impl Array) -> Vec<Domain> {
         for &unit in &rest.erase {
             array.erased(Erasure { unit, cause: Cause::Gc, forward: false, ends: false });
             self.kernel.free_unit(self.kernel.geometry().domain_of_unit(unit), unit);
@@ -319,23 +318,4 @@ impl<M: Mechanisms> PageMap<M> {
         self.mechanisms.sealed(&self.kernel, domain, unit);
         self.mechanisms.filled(&mut self.kernel, domain, unit);
     }
-}
-
-/// The spare area of the page of a unit that was programmed last and can be read.
-fn newest_spare(scanned: &Scanned) -> Option<Spare> {
-    scanned.pages.iter().rev().find_map(|slot| match slot {
-        PageFound::Holds(bits) => Spare::unpack(*bits),
-        PageFound::Empty | PageFound::Lost | PageFound::Guard => None,
-    })
-}
-
-/// When a unit was programmed last, as far as can be read; 0 if nothing can.
-fn newest_order(scanned: &Scanned) -> u64 {
-    let orders = scanned.pages.iter().filter_map(|slot| match slot {
-        PageFound::Holds(bits) => {
-            Spare::unpack(*bits).map(|spare| if spare.kind == PageKind::Parity { 1 } else { spare.order })
-        }
-        PageFound::Empty | PageFound::Lost | PageFound::Guard => None,
-    });
-    orders.max().unwrap_or(0)
 }

@@ -272,20 +272,29 @@ impl Flash {
         assert!(!self.supply.is_off, "nothing is found with the power off");
         self.geometry.slots_from(Slot::FIRST).map(move |slot| {
             let block = self.geometry.block_of(unit, self.geometry.lane_of_slot(slot));
-            let page = self.geometry.page_of_slot(slot);
-            if self.nand.blocks()[block.index()].is_torn() {
-                Found::Torn
-            } else if !self.nand.is_programmed(block, page) {
-                Found::Unprogrammed
-            } else if !self.nand.holds_data(block, page) {
-                if self.nand.has_guard_levels(block, page) { Found::Guard } else { Found::Lost }
-            } else if self.nand.reads_left(block, page) == Some(0) {
-                // What was read too often cannot be read any more.
-                Found::Lost
-            } else {
-                Found::Programmed { spare: self.nand.spare(block, page) }
-            }
+            self.found(block, self.geometry.page_of_slot(slot))
         })
+    }
+
+    /// What is in a single slot.
+    pub(crate) fn found_at(&self, ppn: Ppn) -> Found {
+        let (block, page) = self.address(ppn);
+        self.found(block, page)
+    }
+
+    fn found(&self, block: Block, page: Page) -> Found {
+        if self.nand.blocks()[block.index()].is_torn() {
+            Found::Torn
+        } else if !self.nand.is_programmed(block, page) {
+            Found::Unprogrammed
+        } else if !self.nand.holds_data(block, page) {
+            if self.nand.has_guard_levels(block, page) { Found::Guard } else { Found::Lost }
+        } else if self.nand.reads_left(block, page) == Some(0) {
+            // What was read too often cannot be read any more.
+            Found::Lost
+        } else {
+            Found::Programmed { spare: self.nand.spare(block, page) }
+        }
     }
 }
 

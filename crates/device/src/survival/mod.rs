@@ -10,7 +10,7 @@ mod in_time;
 
 pub use in_time::{Cuts, try_cuts};
 
-use base::{Block, Domain, Instant, Lpn, Page, Request, RequestKind};
+use base::{Domain, Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Chance;
 use files::Interrupt;
@@ -160,38 +160,17 @@ pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, Run
     device.write_now(Lpn(0), device.parts.whole());
     device.flash.power_on();
     device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-    let restart_s = scan_seconds(&device, config);
     let stopwatch = metrics::Stopwatch::start();
     let restart = device.restart(config).map_err(failed)?;
     Ok(json!({
         "pages_read": restart.pages_read,
         "erased_units": restart.erased,
         "rescued_pages": restart.rescued,
-        "restart_s": restart_s,
+        "restart_s": restart.array_s,
         "spare_bytes_per_page": size_of::<u128>(),
         "spare_share": size_of::<u128>() as f64 / f64::from(config.device.page_size),
         "wall_s": stopwatch.usage().wall_s,
     }))
-}
-
-/// Time that the array reads of all programmed pages take.
-fn scan_seconds(device: &Device, config: &Config) -> f64 {
-    let geometry = device.ftl.geometry();
-    let (cell, order) = (config.device.cell, config.device.program_order);
-    let layout = base::PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
-    let mut planes = vec![0u64; geometry.planes() as usize];
-    for (block, state) in device.flash.nand().blocks().iter().enumerate() {
-        // A read brings all parts of a flash page.
-        let reads = (0..u32::from(state.next_page))
-            .step_by(geometry.parts as usize)
-            .filter(|&page| device.flash.nand().is_programmed(Block::new(block as u32), Page::new(page)))
-            .map(|page| config.device.timing.read[usize::from(layout.page_type(page).0)].ns());
-        planes[block / geometry.blocks_per_plane as usize] += reads.sum::<u64>();
-    }
-    let together = config.device.multiplane != base::Multiplane::Off;
-    let dies = planes.chunks(geometry.planes_per_die as usize);
-    let of_die = |die: &[u64]| if together { die.iter().copied().max().unwrap_or(0) } else { die.iter().sum() };
-    dies.map(of_die).max().unwrap_or(0) as f64 * 1e-9
 }
 
 /// One life.

@@ -40,8 +40,8 @@ use crate::ops::Array;
 use crate::paced::HostPace;
 use crate::page::PageMap;
 use crate::plain::PlainPages;
-use crate::recovery::Recovery;
-use crate::scan::Scanned;
+use crate::recovery::{Recovery, RecoveryWork};
+use crate::scan::Scan;
 use crate::{Bytes, OutOfMemory, Policies};
 
 /// The seam, for the configuration reader.
@@ -184,10 +184,8 @@ impl Ftl {
         Ok(Ftl::over(geometry, policies, mapping))
     }
 
-    /// The FTL of a device of which nothing is known but the array, after the erases and rescues that a restart calls for; nothing
-    /// under hybrid mapping, which leaves no spare areas to find pages by. `scan` is by unit.
-    ///
-    /// The power may go off again in the middle of it; then the rest is for the next restart.
+    /// The FTL of a device of which nothing is known but the array, and what is left to be done ([`Ftl::end_recovery`]); nothing
+    /// under hybrid mapping, which leaves no spare areas to find pages by.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
@@ -196,21 +194,26 @@ impl Ftl {
         user_pages: u64,
         policies: &Policies<'_>,
         seed: u64,
-        scan: &[Scanned],
-        array: &mut impl Array,
-    ) -> Result<Option<(Ftl, Capabilities, Recovery)>, OutOfMemory> {
+        scan: &dyn Scan,
+    ) -> Result<Option<(Ftl, Capabilities, RecoveryWork)>, OutOfMemory> {
         if policies.is_hybrid() {
             return Ok(None);
         }
-        let (mapping, recovery) = if SpacePlan::is_plain(policies, &geometry) {
-            let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, scan, array)?;
-            (InForce::Plain(page), recovery)
+        let (mapping, rest) = if SpacePlan::is_plain(policies, &geometry) {
+            let (page, rest) = PageMap::recover(geometry, user_pages, policies, seed, scan)?;
+            (InForce::Plain(page), rest)
         } else {
-            let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, scan, array)?;
-            (InForce::Page(page), recovery)
+            let (page, rest) = PageMap::recover(geometry, user_pages, policies, seed, scan)?;
+            (InForce::Page(page), rest)
         };
         let (ftl, has) = Ftl::over(geometry, policies, mapping);
-        Ok(Some((ftl, has, recovery)))
+        Ok(Some((ftl, has, rest)))
+    }
+
+    /// Does the erases and rescues that a restart calls for. The power may go off again in the middle of it; then the rest is for the
+    /// next restart.
+    pub fn end_recovery(&mut self, work: &RecoveryWork, array: &mut impl Array) -> Recovery {
+        of_pages!(&mut self.mapping, page => page.end_recovery(work, array))
     }
 
     fn over(geometry: Geometry, policies: &Policies<'_>, mapping: InForce) -> (Ftl, Capabilities) {

@@ -69,6 +69,16 @@ impl PageMapping {
         of_pages!(&ftl.mapping, page => page.kernel.writes())
     }
 
+    /// The numbers of the newest write and of the newest program, for a state that goes on with them.
+    pub fn numbers(self, ftl: &Ftl) -> (u64, u64) {
+        of_pages!(&ftl.mapping, page => page.kernel.numbers())
+    }
+
+    /// Goes on with numbers above these.
+    pub fn adopt_numbers(self, ftl: &mut Ftl, writes: u64, order: u64) {
+        of_pages!(&mut ftl.mapping, page => page.kernel.adopt_numbers(writes, order));
+    }
+
     /// Free units of a domain.
     pub fn free_units(self, ftl: &Ftl, domain: Domain) -> u32 {
         of_pages!(&ftl.mapping, page => page.kernel.free(domain))

@@ -110,6 +110,11 @@ impl Kernel {
         self.numbers.writes
     }
 
+    /// The numbers of the newest write and of the newest program.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        (self.numbers.writes, self.numbers.order)
+    }
+
     /// The spare area of the host page that was placed last; 0 where pages have none.
     #[inline]
     pub(crate) fn host_spare(&mut self, lpn: Lpn, region: impl FnOnce() -> u8, at: Ppn) -> u128 {

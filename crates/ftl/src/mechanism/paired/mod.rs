@@ -35,7 +35,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Stream, Why};
 use crate::ops::{DataSource, Op, Way};
-use crate::scan::{Rescue, Scanned};
+use crate::scan::{Rescue, Scan, Scanned};
 use crate::victim::UnitState;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 use lowers::{Cover, Lowers};
@@ -465,7 +465,7 @@ impl Paired {
     }
 
     /// The page that a page of backup brings back, of all that a scan found.
-    pub(crate) fn rescued(&self, kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
+    pub(crate) fn rescued(&self, kernel: &Kernel, scan: &dyn Scan, at: Ppn, spare: &Spare) -> Option<Rescue> {
         restart::rescued(kernel, scan, at, spare)
     }
 

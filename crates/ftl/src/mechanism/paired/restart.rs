@@ -4,11 +4,11 @@ use base::{Domain, Lpn, Ppn, Slot, Unit};
 
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, PageKind, Spare, parity_home};
-use crate::scan::{PageFound, Rescue, Scanned};
+use crate::scan::{PageFound, Rescue, Scan, Scanned};
 use crate::victim::UnitState;
 
 /// The page that a backup or a parity page brings back, if it is lost.
-pub(super) fn rescued(kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
+pub(super) fn rescued(kernel: &Kernel, scan: &dyn Scan, at: Ppn, spare: &Spare) -> Option<Rescue> {
     match spare.kind {
         PageKind::Backup => Some(Rescue {
             lpn: Lpn(spare.lpn),
@@ -23,11 +23,14 @@ pub(super) fn rescued(kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare)
 }
 
 /// The page that a parity page brings back: one of its two is lost, and they are the ones it was made of.
-fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Option<Rescue> {
+fn undo_parity(kernel: &Kernel, scan: &dyn Scan, at: Ppn, parity: &Spare) -> Option<Rescue> {
     let geometry = kernel.geometry();
     let first = Ppn(parity.order as u32);
     let (unit, slot) = geometry.unit_and_slot(first);
-    let scanned = scan.get(unit.index())?;
+    if unit.number() >= geometry.units() {
+        return None;
+    }
+    let scanned = scan.unit(unit);
     if parity_home(first, scanned.erases) != parity.order {
         return None;
     }
