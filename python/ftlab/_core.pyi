@@ -30,6 +30,7 @@ def run(
     timeline: str | PathLike[str] | None = None,
     timeline_window_ns: tuple[int, int] | None = None,
     save_state: str | PathLike[str] | None = None,
+    image: str | PathLike[str] | None = None,
     progress: Callable[[str, float, int, int, float | None], object] | None = None,
     sample: int = 0,
 ) -> tuple[str, dict[str, dict[str, Any]], list[str]]:

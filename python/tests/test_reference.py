@@ -44,6 +44,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
+    {"run.executor": "device", "host.replay": "closed"},
     {"host.replay": "open", "workload.read_fraction": 0.5},
     {
         "run.executor": "count", "run.sample": "1/2", "device.blocks_per_plane": 500, "device.pages_per_block": 16,

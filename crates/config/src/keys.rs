@@ -34,7 +34,7 @@ words! {
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
     Discards { "trim" => Discards::Trim, "ignore" => Discards::Ignore }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
-    Executor { "count" => Executor::Count, "timed" => Executor::Timed }
+    Executor { "count" => Executor::Count, "timed" => Executor::Timed, "device" => Executor::Device }
     Checks { "fast" => Checks::Fast, "full" => Checks::Full }
     Payload { "none" => Payload::None, "stamp" => Payload::Stamp }
 }
@@ -554,7 +554,8 @@ const AFTER_FTL: &[Key] = &[
         "executor",
         Kind::Word(names::<Executor>),
         "\"timed\"",
-        "`count`: no time, for write amplification and wear; `timed`: discrete events, for latency and throughput too.",
+        "`count`: no time, for write amplification and wear; `timed`: discrete events, for latency and throughput too; \
+         `device`: as `count`, with real bytes in an image, each of which is checked when it is read, and a restart at the end.",
     ),
     key("run", "seed", count(0, u64::MAX), "1", "All random numbers are derived from it."),
     key(

@@ -302,6 +302,8 @@ pub enum Executor {
     Count,
     /// Discrete events, integer nanoseconds.
     Timed,
+    /// No time, and real bytes in an image.
+    Device,
 }
 
 /// How much is checked while running. The NAND array's own rules are always enforced.
@@ -385,6 +387,15 @@ pub struct Run {
 }
 
 impl Run {
+    /// The name of the executor, if it is one without time.
+    pub fn timeless(&self) -> Option<&'static str> {
+        match self.executor {
+            Executor::Count => Some("count"),
+            Executor::Device => Some("device"),
+            Executor::Timed => None,
+        }
+    }
+
     /// True if latencies are split, for themselves or for the rows of requests.
     pub fn splits_latencies(&self) -> bool {
         self.latency_parts || self.per_request

@@ -291,7 +291,7 @@ fn run() -> impl Strategy<Value = Run> {
         (1..u64::MAX).prop_map(|volume| Precondition::Worn { volume }),
         "[a-z./]{1,20}".prop_map(|path| Precondition::State { path }),
     ];
-    let executor = select(&[Executor::Count, Executor::Timed][..]);
+    let executor = select(&[Executor::Count, Executor::Timed, Executor::Device][..]);
     let checks = select(&[Checks::Fast, Checks::Full][..]);
     let payload = select(&[Payload::None, Payload::Stamp][..]);
     let sample = (2u32..65_536, 1u32..65_536, 1u64..1024).prop_map(|(one_in, hashes, runs)| Sample {

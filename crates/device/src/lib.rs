@@ -31,7 +31,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base::{FeatureKey, Instant, Seam};
-use config::model::{Executor, Precondition, Source};
+use config::model::{Executor, Payload, Precondition, Source};
 use config::{Config, Diagnostics, Loaded};
 use files::{Interrupt, Output};
 use metrics::{Locality, Progress, Report, Stopwatch, Table, Timeline, Wear};
@@ -39,6 +39,7 @@ use serde_json::{Value, json};
 use workload::Workload;
 
 use crate::device::Device;
+use crate::drive::executor::CheckingHost;
 pub use crate::errors::{Refusal, RunError};
 use crate::watch::Watch;
 
@@ -62,6 +63,8 @@ pub struct Options<'a> {
     pub timeline: Option<TimelineSpec>,
     /// Saves the device's state after preconditioning to this file.
     pub save_state: Option<PathBuf>,
+    /// The image of the drive (executor `device`); without one its bytes lie in memory.
+    pub image: Option<PathBuf>,
     /// Has the executor `timed` ask for everything, also for what cannot be in force: for tests, with the same results.
     #[doc(hidden)]
     pub asks_all: bool,
@@ -150,7 +153,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
     if capacity <= largest {
-        return Ok(());
+        return check_executor(config);
     }
     let free = config.ftl.get("gc_schedule").integer("free_blocks");
     let besides = ftl::besides_in_words(&gang::geometry(config), &device::policies(config));
@@ -181,6 +184,15 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             (smallest * 1e6).ceil() / 1e6
         ),
     })
+}
+
+/// Refuses what cannot be a drive of real bytes.
+///
+/// # Errors
+/// As [`check`], and what only such a drive cannot be.
+pub fn check_drive(config: &Config) -> Result<(), Refusal> {
+    check(config)?;
+    drive::open::check(config)
 }
 
 /// The most bytes that the host may address under a configuration's geometry and policies, with garbage
@@ -229,21 +241,48 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
         geometry: &gang::geometry(config),
         user_pages: config.device.user_capacity / gang::page_size(config),
         from_state: matches!(config.run.precondition, Precondition::State { .. }),
-        stands_still: config.run.executor == Executor::Count && comes_at_once,
+        stands_still: config.run.timeless().is_some() && comes_at_once,
         hears_of_buffer: config.run.executor == Executor::Timed && config.ftl.get("write_buffer").name != "none",
         print_size: config::print_size,
     };
     ftl::check(&setup).map_err(|ftl::Refusal { key, message, help }| Refusal { key, message, help })
 }
 
-/// Without time there are no latencies to split.
-fn check_split(config: &Config) -> Result<(), Refusal> {
-    if config.run.executor == Executor::Timed || !config.run.splits_latencies() {
+/// The choices in which the executor has a say.
+fn check_executor(config: &Config) -> Result<(), Refusal> {
+    if config.run.executor != Executor::Device {
         return Ok(());
     }
+    if matches!(config.run.precondition, Precondition::State { .. }) {
+        return Err(Refusal {
+            key: "run.precondition",
+            message: "a drive of real bytes has its state in its image".into(),
+            help: "age it otherwise, or name an image that was aged with `--image`".into(),
+        });
+    }
+    if config.run.sample.is_some() {
+        return Err(Refusal {
+            key: "run.sample",
+            message: "a drive of real bytes is simulated as a whole: a host would find a part of its bytes".into(),
+            help: "leave it out, or use the executor `count`".into(),
+        });
+    }
+    if config.run.payload == Payload::Stamp {
+        return Err(Refusal {
+            key: "run.payload",
+            message: "under the executor `device` pages store real bytes, all of which are checked".into(),
+            help: "leave it out".into(),
+        });
+    }
+    drive::open::check(config)
+}
+
+/// Without time there are no latencies to split.
+fn check_split(config: &Config) -> Result<(), Refusal> {
+    let Some(executor) = config.run.timeless().filter(|_| config.run.splits_latencies()) else { return Ok(()) };
     Err(Refusal {
         key: if config.run.latency_parts { "run.latency_parts" } else { "run.per_request" },
-        message: "latencies are split by what requests waited for, and the executor `count` has no time".into(),
+        message: format!("latencies are split by what requests waited for, and the executor `{executor}` has no time"),
         help: "set `run.executor` to \"timed\", or leave this out".into(),
     })
 }
@@ -291,6 +330,10 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
         hybrid::check_saved(config)?;
     }
     check_places(options)?;
+    check_image(config, options)?;
+    if config.run.executor == Executor::Device {
+        return simulate_drive(config, options);
+    }
     let timed = config.run.executor == Executor::Timed;
     let mut device = Device::new(config, timed).map_err(|error| RunError::Failed(error.to_string()))?;
     // Opened before anything else, so that a missing trace is not found out after minutes of preconditioning.
@@ -311,6 +354,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let stopwatch = Stopwatch::start();
     let timeline = open_timeline(&device, timed, options.timeline.as_ref(), interrupt)?;
     match config.run.executor {
+        Executor::Device => unreachable!("it has a run of its own"),
         Executor::Count => {
             watchdog::caught(&mut device, |device| count::run(device, &mut workload, config, &mut watch))?;
         }
@@ -337,6 +381,53 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
         });
     }
     Ok(outcome)
+}
+
+/// Runs a workload with real bytes, cuts the power at its end, and looks at all that was written.
+fn simulate_drive(config: &Config, options: &mut Options<'_>) -> Result<Outcome, RunError> {
+    let image = options.image.clone();
+    let (capacity, seed, interrupt) = (config.device.user_capacity, config.run.seed, &options.interrupt);
+    let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
+    let mut watch = Watch::new(options.progress.take(), interrupt.clone());
+    let (mut drive, is_new) = drive::executor::open(config, image.as_deref())?;
+    let aging = Stopwatch::start();
+    let aged = watchdog::caught(&mut drive, |drive| precondition::age(drive.as_mut(), config, &mut watch))?;
+    let aging_s = aging.usage().wall_s;
+    watch.phase("run");
+    let stopwatch = Stopwatch::start();
+    let mut host = CheckingHost::new(&drive, is_new)?;
+    watchdog::caught(&mut drive, |drive| host.run(drive, &mut workload, &mut watch))?;
+    let usage = stopwatch.usage();
+    let mut outcome = report(config, drive.as_ref(), &workload, aged, usage);
+    watch.phase("restart");
+    let drive = drive::executor::restarted(config, drive, image.as_deref())?;
+    let restart = drive.restart();
+    host.look(drive, &mut watch)?;
+    outcome.summary["device"] = host.told(&restart);
+    // Not determined by configuration and seed.
+    let run = &mut outcome.summary["run"];
+    run["precondition_wall_s"] = json!(aging_s);
+    run["restart_wall_s"] = json!(restart.wall_s);
+    run["image"] = json!(image.as_deref().map(Path::to_string_lossy));
+    Ok(outcome)
+}
+
+/// Refuses files that the executor does not write.
+fn check_image(config: &Config, options: &Options<'_>) -> Result<(), RunError> {
+    let is_drive = config.run.executor == Executor::Device;
+    let refuse = |text: &str| Err(RunError::Input(text.into()));
+    if !is_drive && options.image.is_some() {
+        return refuse("an image needs `run.executor = \"device\"`: under the other executors there are no bytes");
+    }
+    if is_drive && options.timeline.is_some() {
+        return refuse("a timeline needs `run.executor = \"timed\"`: `device` has no time");
+    }
+    if is_drive && options.save_state.is_some() {
+        return refuse(
+            "no state is saved under `run.executor = \"device\"`\nhint: the image is the state; name it with `--image`",
+        );
+    }
+    Ok(())
 }
 
 /// Refuses, before anything is simulated, what cannot be written, and what would take the place of something else.

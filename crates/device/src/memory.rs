@@ -7,14 +7,15 @@ use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
 use engine::memory::{Room, in_words};
 use metrics::{Recorder, SplitLatencies, Wear};
-use nand::{Nand, StoreKind};
+use nand::{Image, Nand, StoreKind};
 use workload::Workload;
 
 use crate::device::{Oracle, policies, stores};
+use crate::drive::executor::CheckingHost;
 use crate::errors::Refusal;
-use crate::flash::Flash;
+use crate::flash::{self, Flash};
 use crate::gang::geometry;
-use crate::{buffer, gang, state, timed, wear};
+use crate::{buffer, drive, gang, state, timed, wear};
 
 /// The memory of every run, whatever its device: code and data of the first use, the summary's text, some buffers.
 const ALWAYS: u64 = 8 << 20;
@@ -68,11 +69,22 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
         part("what is known of blocks", blocks + of_executor, MemoryKey::Size),
         part("regions of pages", ftl.regions, MemoryKey::Size),
         part("stamps of pages", stored + if payload { Oracle::bytes(user_pages) } else { 0 }, MemoryKey::Payload),
+        part("the records of an image", of_drive(config, &geometry), MemoryKey::Size),
         part("the write buffer", of_buffer, MemoryKey::Buffer),
         part("the parts of latencies", of_split(config), MemoryKey::Split),
         part("requests", of_requests + Workload::bytes(&config.workload), MemoryKey::Queue),
         part("tables, states and policies made anew", passing, MemoryKey::Size),
     ]
+}
+
+/// The records of an image, and what the host knows of its sectors. The data of pages are in a file, or looked at by the executor.
+fn of_drive(config: &Config, geometry: &Geometry) -> u64 {
+    if config.run.executor != Executor::Device {
+        return 0;
+    }
+    let (records, _) =
+        Image::bytes(&flash::shape(geometry, &config.device), geometry.page_size, drive::open::slots(config));
+    records + CheckingHost::bytes(config.device.user_capacity)
 }
 
 /// The array's record of reads.
@@ -106,7 +118,7 @@ fn of_split(config: &Config) -> u64 {
 }
 
 fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
-    if config.run.executor == Executor::Count {
+    if config.run.executor != Executor::Timed {
         return (0, 0);
     }
     let pages = match &config.workload.source {

@@ -26,7 +26,7 @@ const BATCH: usize = 64;
 /// Ages the device as the configuration says, and tells what it reached.
 pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result<Value, RunError> {
     watch.phase("precondition");
-    let user_pages = u64::from(device.has.user_pages);
+    let user_pages = u64::from(device.host_pages());
     let report = match &config.run.precondition {
         Precondition::None => json!({ "kind": "none" }),
         Precondition::Sequential { volume } => {
@@ -88,7 +88,7 @@ fn amplification(device: &Device, counters: &Counters) -> [Option<f64>; 2] {
 
 /// A sequential fill, then random writes until the write amplification, in pages, holds still.
 fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result<Value, RunError> {
-    let user_pages = u64::from(device.has.user_pages);
+    let user_pages = u64::from(device.host_pages());
     write_pages(device, user_pages, watch, 0, |page| Lpn(page as u32))?;
     let (capacity, seed) = (config.device.user_capacity, config.run.seed);
     // A generator's own writes lead to its own steady state.
@@ -155,7 +155,7 @@ fn write_pages(
 
 /// Forgets every page. What was erased, and where frontiers stand, remains.
 fn trim_all(device: &mut Device, watch: &mut Watch<'_>) -> Result<(), RunError> {
-    let user_pages = device.has.user_pages;
+    let user_pages = device.host_pages();
     for first in (0..user_pages).step_by(BATCH) {
         let end = user_pages.min(first + BATCH as u32);
         device.trim_now(Span::of_pages(first..end));

@@ -1,7 +1,6 @@
 //! Which devices and policies collections ahead of need can be combined with.
 
 use config::Config;
-use config::model::Executor;
 
 use crate::errors::Refusal;
 
@@ -11,26 +10,24 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     if schedule == "threshold" {
         return Ok(());
     }
-    let refuse = |message: &str, help: &str| {
+    let refuse = |message: String, help: &str| {
         Err(Refusal { key: "ftl.gc_schedule", message: format!("`{schedule}` {message}"), help: help.into() })
     };
     if schedule == "paced" && config.ftl.get("mapping").name == "fast" {
         return refuse(
-            "moves a few pages of a victim at a time, and under `fast` a logical block is merged as a whole",
+            "moves a few pages of a victim at a time, and under `fast` a logical block is merged as a whole".into(),
             "set `ftl.mapping = \"page\"`, or `ftl.gc_schedule = \"background\"`",
         );
     }
-    if schedule == "paced" && config.run.executor == Executor::Count {
+    let Some(executor) = config.run.timeless() else { return Ok(()) };
+    if schedule == "paced" {
         return refuse(
-            "spreads a collection over the writes that would wait for it, and under `count` nobody waits",
+            format!("spreads a collection over the writes that would wait for it, and under `{executor}` nobody waits"),
             "set `run.executor = \"timed\"`, or `ftl.gc_schedule = \"threshold\"`",
         );
     }
-    if config.run.executor == Executor::Count {
-        return refuse(
-            "fills time in which a channel would be idle, and under `count` no time passes",
-            "set `run.executor = \"timed\"`, or `ftl.gc_schedule = \"threshold\"`",
-        );
-    }
-    Ok(())
+    refuse(
+        format!("fills time in which a channel would be idle, and under `{executor}` no time passes"),
+        "set `run.executor = \"timed\"`, or `ftl.gc_schedule = \"threshold\"`",
+    )
 }

@@ -142,7 +142,7 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
 }
 
 /// Writes a message. An error of the file is kept for the caller, since `postcard` has no words for it.
-fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut error = None;
     let written = postcard::serialize_with_flavor(message, MessageWriter { out, error: &mut error });
     written.map_err(|other| error.unwrap_or_else(|| io::Error::other(other.to_string())))
@@ -213,23 +213,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
             )));
         }
     }
-    let geometry = *device.ftl.geometry();
-    let user_pages = u64::from(device.has.user_pages);
-    let shape = StateShape {
-        geometry,
-        logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
-        of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
-        of_pages: device.flash.nand().stores().bytes_of_page(),
-        streams: ftl::streams(&geometry, &policies(config)),
-        // Where counts follow the host's last page, room is made before its next one.
-        least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
-        pages: PageLayout::new(
-            config.device.cell,
-            config.device.program_order,
-            geometry.pages_per_block,
-            geometry.parts,
-        ),
-    };
+    let shape = StateShape::of(device, config);
     let mut of_array = None;
     let read = || -> Result<Saved<'static>, RunError> {
         let (saved, array) = read_parts(&mut input, &shape).ok_or_else(|| damaged("arrays"))?;
@@ -274,7 +258,7 @@ impl ArrayView for Filled<'_> {
 }
 
 /// The shape that the arrays of a state have to fit.
-struct StateShape {
+pub(crate) struct StateShape {
     geometry: Geometry,
     /// Those of the host, and behind them those of a map in flash.
     logical_pages: usize,
@@ -289,11 +273,34 @@ struct StateShape {
     pages: PageLayout,
 }
 
+impl StateShape {
+    /// Those of a device.
+    pub(crate) fn of(device: &Device, config: &Config) -> StateShape {
+        let geometry = *device.ftl.geometry();
+        let user_pages = u64::from(device.has.user_pages);
+        StateShape {
+            geometry,
+            logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
+            of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
+            of_pages: device.flash.nand().stores().bytes_of_page(),
+            streams: ftl::streams(&geometry, &policies(config)),
+            // Where counts follow the host's last page, room is made before its next one.
+            least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
+            pages: PageLayout::new(
+                config.device.cell,
+                config.device.program_order,
+                geometry.pages_per_block,
+                geometry.parts,
+            ),
+        }
+    }
+}
+
 /// Bytes that a number takes at most, of 32 bits.
 const NUMBER: u64 = 5;
 
 /// The parts of the FTL and of the array, if they are of the device's shape. The array compares its lengths itself.
-fn read_parts(input: &mut impl Read, shape: &StateShape) -> Option<(Saved<'static>, nand::SavedArray)> {
+pub(crate) fn read_parts(input: &mut impl Read, shape: &StateShape) -> Option<(Saved<'static>, nand::SavedArray)> {
     let geometry = &shape.geometry;
     let (pages, blocks, units) = (geometry.pages(), u64::from(geometry.blocks()), u64::from(geometry.units()));
     let active = geometry.domains() as usize * shape.streams;
@@ -323,7 +330,7 @@ fn lengths(bytes: u64) -> u64 {
 }
 
 /// A message of so many bytes at most: of numbers one by one, and of long arrays and texts.
-fn read_message<T: DeserializeOwned>(input: &mut impl Read, numbers: u64, arrays: u64) -> Option<T> {
+pub(crate) fn read_message<T: DeserializeOwned>(input: &mut impl Read, numbers: u64, arrays: u64) -> Option<T> {
     let limited = Limited { input, numbers, arrays, chunk: vec![0; bulk::CHUNK] };
     T::deserialize(&mut postcard::Deserializer::from_flavor(limited)).ok()
 }

@@ -143,14 +143,16 @@ pub(crate) fn described(device: &Device, requests: &str) -> RunError {
 }
 
 /// Does something without time. That it stands still is an error.
-pub(crate) fn caught<T>(
-    device: &mut Device,
-    work: impl FnOnce(&mut Device) -> Result<T, RunError>,
+pub(crate) fn caught<D: AsRef<Device>, T>(
+    device: &mut D,
+    work: impl FnOnce(&mut D) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     match catch_unwind(AssertUnwindSafe(|| work(device))) {
         Ok(result) => result,
         // What was in the middle of a change is only described.
-        Err(left) if left.is::<StandsStill>() => Err(described(device, "a page of the host waits, or a map entry")),
+        Err(left) if left.is::<StandsStill>() => {
+            Err(described((*device).as_ref(), "a page of the host waits, or a map entry"))
+        }
         Err(panic) => resume_unwind(panic),
     }
 }

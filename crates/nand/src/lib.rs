@@ -32,7 +32,7 @@ pub use crate::block::BlockState;
 pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
-pub use crate::image::{Image, ImageError};
+pub use crate::image::{Image, ImageError, SLOT_HEADER};
 pub use crate::saved::SavedArray;
 pub use crate::store::StoreKind;
 pub use crate::violation::Violation;

@@ -139,7 +139,7 @@ fn remembered(nand: &Nand) -> SavedArray {
 fn an_image_has_all_of_the_array() {
     for seed in 0..60 {
         let keeps_reads = seed % 2 == 0;
-        let mut nand = over(Image::in_memory(&shape(), PAGE as u32), keeps_reads);
+        let mut nand = over(Image::in_memory(&shape(), PAGE as u32, 0), keeps_reads);
         for step in steps(seed) {
             carry_out(&mut nand, step);
             let again = over(nand.image().unwrap().clone(), keeps_reads);
@@ -154,7 +154,7 @@ fn a_process_killed_at_any_write_leaves_what_a_power_cut_leaves() {
     let mut kills = 0;
     for seed in 0..8 {
         let keeps_reads = seed % 2 == 0;
-        let mut nand = over(Image::in_memory(&shape(), PAGE as u32), keeps_reads);
+        let mut nand = over(Image::in_memory(&shape(), PAGE as u32, 0), keeps_reads);
         for step in steps(seed) {
             let before = nand.clone();
             carry_out(&mut nand, step);
@@ -195,7 +195,7 @@ fn a_changed_byte_is_found() {
     let dir = std::env::temp_dir().join(format!("ftlab-image-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("disk");
-    let open = |identity: &str| Image::open(&path, &shape(), PAGE as u32, identity, true);
+    let open = |identity: &str| Image::open(&path, &shape(), PAGE as u32, 0, identity, true);
     {
         let mut nand = over(open("one\ntwo").unwrap(), false);
         nand.program(b(0), p(0)).unwrap();
@@ -244,7 +244,7 @@ fn a_changed_byte_is_found() {
 
 #[test]
 fn the_exclusive_or_of_two_pages_gives_one_back_with_the_other() {
-    let mut nand = over(Image::in_memory(&shape(), PAGE as u32), false);
+    let mut nand = over(Image::in_memory(&shape(), PAGE as u32, 0), false);
     let (one, other) = (nand.take(&bytes_of(1)), nand.take(&bytes_of(2)));
     let both = nand.xor(one, other);
     let second = nand.take(&bytes_of(2));

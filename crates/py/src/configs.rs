@@ -79,6 +79,16 @@ pub(crate) fn simulated(config: &Config, number: u32) -> Config {
     }
 }
 
+/// As [`load`], of a drive whose host is somebody else: it needs no workload, and one that is there is not looked at.
+pub(crate) fn load_drive(kind: &str, source: &Given, sets: &[String], interrupt: &Interrupt) -> PyResult<Loaded> {
+    load(kind, source, sets, None, interrupt).or_else(|problems| {
+        let stand_in = ["workload.generator=uniform", "workload.requests=1"].map(String::from);
+        let sets: Vec<String> = stand_in.into_iter().chain(sets.iter().cloned()).collect();
+        // What else is wrong was found before.
+        load(kind, source, &sets, None, interrupt).map_err(|_| problems)
+    })
+}
+
 /// As [`load`], with the user's own policies; also refuses what needs more memory than there is.
 pub(crate) fn load_to_run(
     kind: &str,

@@ -21,7 +21,8 @@ use crate::{configs, errors, guard, tables};
 /// exception that it raises, or Ctrl-C on the main thread, stops the run and is raised here.
 #[pyfunction]
 #[pyo3(signature = (
-    kind, source, sets, trace=None, *, timeline=None, timeline_window_ns=None, save_state=None, progress=None, sample=0
+    kind, source, sets, trace=None, *, timeline=None, timeline_window_ns=None, save_state=None, image=None, progress=None,
+    sample=0
 ))]
 #[allow(clippy::too_many_arguments)] // The Python signature, all but three by keyword.
 pub(crate) fn run<'py>(
@@ -33,6 +34,7 @@ pub(crate) fn run<'py>(
     timeline: Option<PathBuf>,
     timeline_window_ns: Option<(u64, u64)>,
     save_state: Option<PathBuf>,
+    image: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
     sample: u32,
 ) -> PyResult<(String, Bound<'py, PyDict>, Vec<String>)> {
@@ -58,7 +60,8 @@ pub(crate) fn run<'py>(
             let mut tell = |now: &Progress| caller.tell(&of_all(now, &whole, sample));
             let interrupt = caller.interrupt();
             let progress: Option<&mut dyn FnMut(&_) -> bool> = Some(&mut tell);
-            device::simulate(&config, &mut Options { progress, interrupt, timeline, save_state, ..Options::default() })
+            let options = Options { progress, interrupt, timeline, save_state, image, ..Options::default() };
+            device::simulate(&config, &mut { options })
         });
         caller.result(result, |error| match error {
             error @ device::RunError::StandsStill(_) => errors::failed(format!(

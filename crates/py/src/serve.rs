@@ -158,9 +158,9 @@ impl DriveServer {
             || format!("drive of a {kind} configuration"),
             || {
                 let caller = Caller::new(None);
-                let loaded = py.detach(|| configs::load(kind, &source, &sets, None, &caller.interrupt()));
+                let loaded = py.detach(|| configs::load_drive(kind, &source, &sets, &caller.interrupt()));
                 let loaded = caller.result(loaded, |error| error)?;
-                if let Err(refusal) = device::drive::open::check(&loaded.config) {
+                if let Err(refusal) = device::check_drive(&loaded.config) {
                     return Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help)));
                 }
                 let opened = py.detach(|| Drive::open(&loaded.config, &image, read_only));
@@ -224,12 +224,8 @@ impl DriveServer {
             "waf": figures.waf,
             "free_blocks": figures.free_blocks,
             "erases": figures.erases,
-            "restart": {
-                "pages_read": restart.pages_read,
-                "erased_units": restart.erased_units,
-                "rescued_pages": restart.rescued_pages,
-                "discarded_pages": restart.discarded_pages,
-            },
+            "restart": restart.to_json(),
+            "restart_wall_s": restart.wall_s,
         })
         .to_string()
     }

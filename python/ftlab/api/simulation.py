@@ -70,6 +70,7 @@ def run(
     timeline: PathText | None = None,
     timeline_window: tuple[str, str] | None = None,
     save_state: PathText | None = None,
+    image: PathText | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Result:
     """Runs one simulation. The interpreter is released meanwhile, so several run in parallel threads.
@@ -88,6 +89,8 @@ def run(
         save_state: a file for the device's state after preconditioning, which
             `run.precondition.state = "file"` starts from. Of the files that are there, only states and timelines are
             overwritten.
+        image: the file that holds the drive (`run.executor = "device"`), which is made where there is none; without it
+            the bytes lie in memory.
         progress: called about ten times a second; an exception that it raises stops the run.
 
     Raises:
@@ -107,6 +110,8 @@ def run(
     for file in files.values():
         if file is not None:
             output.check_writable(file)
+    if image is not None:
+        files["image"] = arguments.file_name(image, "image")
     result, problems = job.simulate(tell, timeline_window_ns=window, **files)
     try:
         if directory is not None:

@@ -53,6 +53,10 @@ def add_run(command: Parser) -> None:
     command.add_argument(
         "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
     )
+    command.add_argument(
+        "--image", metavar="FILE",
+        help="the file that holds the drive of the executor `device`; it is made where there is none, and is sparse",
+    )  # fmt: skip
 
 
 def add_compare(command: Parser) -> None:
@@ -110,6 +114,7 @@ def _run(options: argparse.Namespace) -> None:
                 timeline=options.timeline,
                 timeline_window=window,
                 save_state=options.save_state,
+                image=options.image,
                 progress=None if tell is None else (lambda now: tell("", now)),
             )
     except OutputError as error:

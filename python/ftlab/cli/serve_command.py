@@ -21,6 +21,9 @@ from ftlab.cli.usage import Parser, plain, say
 LOOK_EVERY_S = 0.1
 """How long a signal may wait."""
 
+POWER_CUT = "the power is cut"
+"""Why a server ended whose device lost its power."""
+
 TELL_EVERY_S = 1.0
 """Between two lines of figures on a terminal."""
 
@@ -90,16 +93,23 @@ def _serve(options: argparse.Namespace) -> None:
         sys.stdout.write(json.dumps(status, indent=2) + "\n")
     else:
         sys.stdout.write(_summary(status))
-    if ended is not None:
+    if ended == POWER_CUT and options.cut_at is not None:
+        say("the power was cut as asked for; the image is as the power left it")
+    elif ended is not None:
         raise RunError(f"error: {ended}; the image is as the power left it")
 
 
 def _say_opened(status: dict[str, Any], server: _core.Server, seconds: float) -> None:
     restart = status["restart"]
+    if restart["from_checkpoint"]:
+        how = f"{restart['pages_read']:,} pages of a checkpoint read"
+    else:
+        how = (
+            f"{restart['pages_read']:,} spare areas read, {restart['erased_units']:,} units erased, "
+            f"{restart['rescued_pages']:,} pages rescued"
+        )
     say(
-        f"{status['size'] / 2**20:,.0f} MiB in pages of {status['page_size']:,} bytes, opened in {seconds:.1f} s: "
-        f"{restart['pages_read']:,} spare areas read, {restart['erased_units']:,} units erased, "
-        f"{restart['rescued_pages']:,} pages rescued"
+        f"{status['size'] / 2**20:,.0f} MiB in pages of {status['page_size']:,} bytes, opened in {seconds:.1f} s: {how}"
     )
     if server.warning is not None:
         say(f"note: {server.warning}")

@@ -135,6 +135,7 @@ def run_summary(result: Result, name: str) -> str:
         _latencies(result),
         _latency_parts(result),
         _flash(result),
+        _drive(result),
         _time_use(result),
         _cost(result),
     ]
@@ -482,6 +483,27 @@ def aged_s(summary: Mapping[str, Any]) -> float:
     """Seconds that preconditioning took; making the device alone is none."""
     is_aged = summary["precondition"]["kind"] != "none"
     return (summary["run"].get("precondition_wall_s") or 0.0) if is_aged else 0.0
+
+
+def _drive(result: Result) -> str:
+    """The reads that were compared, and the restart at the end, where there are real bytes."""
+    drive = result.summary.get("device")
+    if drive is None:
+        return ""
+    restart, wall_s = drive["restart"], result.summary["run"]["restart_wall_s"]
+    unknown = drive["sectors_unknown"]
+    rows: list[Sequence[str]] = [
+        ["reads", f"{count(drive['sectors_checked'])} sectors, all of them as they were written"],
+        ["after a power cut", f"{count(drive['sectors_checked_after_restart'])} sectors, all likewise"],
+        [
+            "restart",
+            f"{count(restart['pages_read'])} spare areas read in {duration(restart['array_s'] * 1e6)} of the flash's "
+            f"time, {duration(wall_s * 1e6)} of this machine's",
+        ],
+    ]
+    if unknown:
+        rows.append(["not compared", f"{count(unknown)} sectors, which somebody else wrote"])
+    return "real bytes\n" + columns(rows, indent="  ")
 
 
 def _cost(result: Result) -> str:

@@ -2,7 +2,6 @@
 
 use base::{Choice, Param, ParamKind, Seam, Selection};
 use config::Config;
-use config::model::Executor;
 
 use crate::errors::Refusal;
 
@@ -64,9 +63,11 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
-    if selection.word("flush") == "free" && config.run.executor == Executor::Count {
+    if selection.word("flush") == "free"
+        && let Some(executor) = config.run.timeless()
+    {
         return refuse(
-            format!("`{}` flushes whenever a die is free, and under `count` no time passes", selection.name),
+            format!("`{}` flushes whenever a die is free, and under `{executor}` no time passes", selection.name),
             format!("set `run.executor = \"timed\"`, or `write_buffer.{}.flush = \"full\"`", selection.name),
         );
     }

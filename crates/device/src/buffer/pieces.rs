@@ -62,7 +62,7 @@ impl Pieces {
     }
 
     /// In how many flash pages some of these pieces lie.
-    pub(super) fn parts_of(self, pieces: u128) -> u8 {
+    pub(crate) fn parts_of(self, pieces: u128) -> u8 {
         let part = |part: u8| bits(u64::from(part) * self.per_part, u64::from(part + 1) * self.per_part);
         (0..self.parts.count).filter(|&number| pieces & part(number) != 0).count() as u8
     }

@@ -38,6 +38,8 @@ pub(crate) struct Device {
     pub(crate) page_size: PageSize,
     /// The flash pages of a page.
     pub(crate) parts: Parts,
+    /// Logical pages behind those of the host, which the drive keeps for itself.
+    own_pages: u32,
     /// True if pages lie on other planes than the owners of their map entries.
     pub(crate) has_owners: bool,
     /// Page mapping, where pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
@@ -72,6 +74,12 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
     }
 }
 
+impl AsRef<Device> for Device {
+    fn as_ref(&self) -> &Device {
+        self
+    }
+}
+
 impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         Device::storing(config, timed, stores(config), 0)
@@ -97,6 +105,7 @@ impl Device {
             flash.keep_reads(limits);
         }
         Ok(Device {
+            own_pages: own_pages as u32,
             has_owners: has.map.is_some_and(|map| map.has_owners),
             runs: has.pages.filter(|_| {
                 let is_of_one_part = geometry.parts == 1 && config.in_step().parts() == 1;
@@ -116,6 +125,11 @@ impl Device {
             paced: has.ahead.filter(|_| Schedule::new(config.ftl.get("gc_schedule")).paced().is_some()),
             watchdog: Watchdog::new(config, &geometry),
         })
+    }
+
+    /// Logical pages of the host.
+    pub(crate) fn host_pages(&self) -> u32 {
+        self.has.user_pages - self.own_pages
     }
 
     /// True if nothing but plain page mapping is in force, and pages store nothing; without time.
@@ -175,7 +189,7 @@ impl Device {
             return Some(self.flash.hold_frame(content));
         }
         let content = self.flash.read(old);
-        let content = self.flash.hold(content);
+        let content = self.hold(content);
         self.tell_read(old);
         self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
         self.note_bystanders(Cause::Rmw, OpKind::Read, parts);
@@ -257,6 +271,12 @@ impl Device {
     /// Reads so many parts of a page of the array without time; nothing if it was never written.
     #[inline]
     pub(crate) fn read_content_now(&mut self, lpn: Lpn, parts: u8) -> Option<Content> {
+        self.read_content_after(lpn, parts, &mut None)
+    }
+
+    /// The same; the page comes along where `last` is of the same flash page, which was read last for the same request.
+    #[inline]
+    pub(crate) fn read_content_after(&mut self, lpn: Lpn, parts: u8, last: &mut Option<Ppn>) -> Option<Content> {
         self.use_entry(lpn);
         self.note_host_read(lpn);
         let Some(ppn) = self.ftl.lookup(lpn) else {
@@ -266,12 +286,22 @@ impl Device {
         if let Some(content) = self.flash.in_frame(ppn) {
             return Some(self.flash.hold_frame(content));
         }
+        if last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn)) {
+            let content = self.flash.read_along(ppn);
+            return Some(content);
+        }
         let content = self.flash.read(ppn);
-        let content = self.flash.hold(content);
+        let content = self.hold(content);
         self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
         self.note_bystanders(Cause::Host, OpKind::Read, parts);
         self.tell_read(ppn);
         Some(content)
+    }
+
+    /// Content that was read, wherever what reads call for moves it.
+    #[inline]
+    fn hold(&mut self, content: Content) -> Content {
+        if self.has.reads.is_some() { self.flash.hold(content) } else { content }
     }
 
     /// Reads the pages of a request of the array without time.

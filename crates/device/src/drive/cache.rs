@@ -56,6 +56,12 @@ impl BufferBytes {
         data.copy_from_slice(&self.entry(slot).bytes[from..][..data.len()]);
     }
 
+    /// The bytes of a page, and by sector whether they were written.
+    pub(super) fn content(&self, slot: u32) -> (&[u8], &[bool]) {
+        let entry = self.entry(slot);
+        (&entry.bytes, &entry.is_written)
+    }
+
     /// Puts what was written of a page over its old version.
     pub(super) fn overlay(&self, slot: u32, page: &mut [u8]) {
         let entry = self.entry(slot);

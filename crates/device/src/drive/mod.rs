@@ -9,19 +9,26 @@
 
 pub mod broken;
 mod cache;
+mod checkpoint;
+mod cost;
+pub(crate) mod executor;
 pub mod open;
+mod protected;
 pub mod sectors;
 mod trims;
 
-use base::{Instant, Lpn, RequestKind};
+use base::{Instant, Lpn, Ppn, RequestKind};
 use config::Config;
 
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::flash::Fault;
+use crate::pages::Share;
 use broken::BrokenPromise;
 pub use cache::SECTOR;
 use cache::{BufferBytes, put};
+pub use cost::RestartCost;
+use protected::Protected;
 use trims::Trims;
 
 /// Why a request was not carried out.
@@ -51,19 +58,6 @@ pub enum DriveError {
     ReadOnly,
 }
 
-/// The cost of a restart.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RestartCost {
-    /// Spare areas that were read.
-    pub pages_read: u64,
-    /// Units that were erased.
-    pub erased_units: u64,
-    /// Pages that were brought back from backups.
-    pub rescued_pages: u64,
-    /// Logical pages that are known to be discarded.
-    pub discarded_pages: u64,
-}
-
 /// A drive.
 #[derive(Clone)]
 pub struct Drive {
@@ -71,6 +65,8 @@ pub struct Drive {
     device: Device,
     buffer: Option<Box<Buffer>>,
     cache: BufferBytes,
+    /// Where the buffer outlives the power.
+    protected: Option<Protected>,
     trims: Trims,
     /// Pages of the host.
     pages: u32,
@@ -78,6 +74,8 @@ pub struct Drive {
     /// Set once: no request is carried out any more.
     end: Option<DriveError>,
     is_read_only: bool,
+    /// The time of the host, where its requests have one.
+    now: Instant,
     /// How it breaks its promises, for proof that this is found.
     broken: Option<BrokenPromise>,
 }
@@ -90,6 +88,18 @@ struct PagePart {
     to: usize,
     /// Where they are in the request's data.
     at: usize,
+}
+
+impl AsMut<Device> for Drive {
+    fn as_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+}
+
+impl AsRef<Device> for Drive {
+    fn as_ref(&self) -> &Device {
+        &self.device
+    }
 }
 
 impl Drive {
@@ -150,30 +160,75 @@ impl Drive {
         self.device.flash.nand().image().expect("a drive stores bytes")
     }
 
+    fn image_mut(&mut self) -> &mut nand::Image {
+        self.device.flash.nand_mut().image_mut().expect("a drive stores bytes")
+    }
+
+    /// From now on only so many words and pages are written to the image, as if the process were killed then: for tests.
+    #[doc(hidden)]
+    pub fn live_for(&mut self, writes: u64) {
+        self.image_mut().live_for(writes);
+    }
+
+    /// The image of a drive that is used no more.
+    pub fn into_image(mut self) -> nand::Image {
+        self.device.flash.nand_mut().detach().expect("a drive stores bytes")
+    }
+
+    /// The host's time goes on; some policies look at it.
+    pub(crate) fn pass_time(&mut self, now: Instant) {
+        self.now = now;
+        self.device.tell_time(now, None);
+    }
+
+    /// No request follows: all that was acknowledged is programmed, and the figures end.
+    pub(crate) fn finish(&mut self, now: Instant) -> Result<(), DriveError> {
+        if let Some(buffer) = self.buffer.as_deref() {
+            self.device.recorder.buffer_finish(buffer.age());
+        }
+        self.drain()?;
+        self.device.recorder.finish(now);
+        Ok(())
+    }
+
     /// Fills `data` with the bytes from `offset` on.
     ///
     /// # Errors
     /// [`DriveError`].
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriveError> {
         self.is_up()?;
+        let mut last = None;
         for part in self.parts(offset, data.len()) {
-            self.read_part(&part, &mut data[part.at..][..part.to - part.from])?;
+            self.read_part(&part, &mut data[part.at..][..part.to - part.from], &mut last)?;
         }
         self.count(RequestKind::Read, data.len());
         self.is_up()
     }
 
-    fn read_part(&mut self, part: &PagePart, data: &mut [u8]) -> Result<(), DriveError> {
+    fn read_part(&mut self, part: &PagePart, data: &mut [u8], last: &mut Option<Ppn>) -> Result<(), DriveError> {
         let buffered = self.buffer.as_deref().and_then(|buffer| buffer.find(part.lpn));
         if let Some(slot) = buffered
-            && self.cache.has(slot, part.from, part.to)
+            && (self.cache.has(slot, part.from, part.to) || self.device.ftl.lookup(part.lpn).is_none())
         {
+            // Beside what was written lie zeros.
             self.cache.read(slot, part.from, data);
             self.device.recorder.counters.buffer_read_hits += 1;
+            self.buffer.as_deref_mut().expect("it has the page").touch(slot);
             return Ok(());
         }
+        let (offset, size) = self.span_of(part);
+        let parts = match self.buffer.as_deref() {
+            Some(buffer) => {
+                let valid = buffered.map_or(0, |slot| buffer.page(slot).valid);
+                buffer.pieces.parts_of(buffer.pieces.touched(part.lpn, offset, size) & !valid)
+            }
+            None => self.device.parts.share(part.lpn, size < self.page_size(), offset, size).touched,
+        };
+        if buffered.is_none() && size == self.page_size() {
+            return self.read_page(part.lpn, data, parts, last);
+        }
         let mut page = vec![0; self.page_size() as usize];
-        self.read_page(part.lpn, &mut page)?;
+        self.read_page(part.lpn, &mut page, parts, last)?;
         if let Some(slot) = buffered {
             self.cache.overlay(slot, &mut page);
         }
@@ -181,14 +236,23 @@ impl Drive {
         Ok(())
     }
 
-    /// Reads a page that is not, or not all, in the buffer.
-    fn read_page(&mut self, lpn: Lpn, page: &mut [u8]) -> Result<(), DriveError> {
+    /// Reads a page of which so many flash pages are not, or not all, in the buffer; `last` is the one that was read before for the same
+    /// request.
+    fn read_page(&mut self, lpn: Lpn, page: &mut [u8], parts: u8, last: &mut Option<Ppn>) -> Result<(), DriveError> {
         if self.trims.is_pending(lpn) {
+            page.fill(0);
             return Ok(());
         }
         self.check_readable(lpn)?;
-        match self.device.read_content_now(lpn, 1) {
-            None => Ok(()),
+        if self.buffer.is_some() {
+            // Through a buffer pages are read one by one, as without bytes.
+            *last = None;
+        }
+        match self.device.read_content_after(lpn, parts, last) {
+            None => {
+                page.fill(0);
+                Ok(())
+            }
             Some(content) => self.unpack(lpn, content.data, page),
         }
     }
@@ -220,6 +284,7 @@ impl Drive {
     /// [`DriveError`].
     pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), DriveError> {
         self.takes_writes()?;
+        self.make_room(offset, data.len())?;
         for part in self.parts(offset, data.len()) {
             self.write_part(&part, Some(&data[part.at..][..part.to - part.from]), fua)?;
         }
@@ -234,12 +299,26 @@ impl Drive {
     /// [`DriveError`].
     pub fn write_zeros(&mut self, offset: u64, length: u64, fua: bool) -> Result<(), DriveError> {
         self.takes_writes()?;
+        self.make_room(offset, length as usize)?;
         for part in self.parts(offset, length as usize) {
             self.write_part(&part, None, fua)?;
         }
         self.end_write(fua)?;
         self.count(RequestKind::Write, length as usize);
         self.is_up()
+    }
+
+    /// Makes room in the buffer for all pages of a write, if it holds so many.
+    fn make_room(&mut self, offset: u64, length: usize) -> Result<(), DriveError> {
+        loop {
+            let Some(buffer) = self.buffer.as_deref() else { return Ok(()) };
+            let need = self.parts(offset, length).filter(|part| buffer.find_open(part.lpn).is_none()).count();
+            let is_larger = self.parts(offset, length).count() > buffer.capacity() as usize;
+            if is_larger || buffer.room() as usize >= need {
+                return Ok(());
+            }
+            self.evict_oldest()?;
+        }
     }
 
     /// Writes part of a page: these bytes, or zeros.
@@ -252,22 +331,25 @@ impl Drive {
         }
         let Some(buffer) = self.buffer.as_deref() else {
             let mut page = vec![0; whole];
-            if !covers {
-                self.read_old(part.lpn, &mut page)?;
+            let (offset, size) = self.span_of(part);
+            let share = self.device.parts.share(part.lpn, !covers, offset, size);
+            if share.old > 0 {
+                self.read_old(part.lpn, &mut page, share.old)?;
             }
             put(&mut page[part.from..part.to], data);
-            return self.program(part.lpn, &page, 1);
+            return self.program(part.lpn, &page, share.touched);
         };
         let is_new = buffer.find_open(part.lpn).is_none();
         while is_new && self.buffer.as_deref().is_some_and(|buffer| buffer.room() == 0) {
             self.evict_oldest()?;
         }
+        if is_new {
+            self.make_slot()?;
+        }
         let over_zeros = self.trims.write(part.lpn);
+        let (offset, size) = self.span_of(part);
         let buffer = self.buffer.as_deref_mut().expect("there is one");
-        let offset = u64::from(part.lpn.0) * whole as u64;
-        let (from, size) = (part.from as u64, (part.to - part.from) as u64);
-        let is_part = !covers && !over_zeros;
-        let written = buffer.pieces.written(part.lpn, is_part, offset + from, size);
+        let written = buffer.pieces.written(part.lpn, !covers && !over_zeros, offset, size);
         let age = buffer.age();
         let slot = buffer::accept(&mut self.device, buffer, part.lpn, written, age);
         if is_new {
@@ -277,7 +359,54 @@ impl Drive {
         if fua && !buffer.is_protected {
             buffer.hurry(slot);
         }
-        Ok(())
+        self.keep(slot, part.lpn)
+    }
+
+    /// The bytes of a part of a page, as a request has them.
+    fn span_of(&self, part: &PagePart) -> (u64, u64) {
+        (u64::from(part.lpn.0) * self.page_size() + part.from as u64, (part.to - part.from) as u64)
+    }
+
+    /// A page of the buffer was written: it outlives the power from now on, where the buffer does.
+    fn keep(&mut self, slot: u32, lpn: Lpn) -> Result<(), DriveError> {
+        if let Some(protected) = &mut self.protected
+            && !self.device.flash.is_off()
+        {
+            let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
+            protected.keep(image, slot, lpn, &self.cache);
+        }
+        self.is_up()
+    }
+
+    /// A page that enters the buffer finds a slot where it outlives the power.
+    fn make_slot(&mut self) -> Result<(), DriveError> {
+        if self.protected.as_ref().is_none_or(Protected::has_room) {
+            return Ok(());
+        }
+        self.look_at_waiting();
+        if self.protected.as_ref().is_some_and(|protected| !protected.has_room()) {
+            self.make_trims_last()?;
+            self.device.fill_up();
+            self.look_at_waiting();
+        }
+        self.is_up()
+    }
+
+    /// Pages that waited for their wordlines may have been programmed.
+    fn look_at_waiting(&mut self) {
+        if let Some(protected) = &mut self.protected
+            && !self.device.flash.is_off()
+        {
+            let flash = &mut self.device.flash;
+            let waiting: Vec<Ppn> = protected.leaving().filter(|&at| flash.in_frame(at).is_some()).collect();
+            let image = flash.nand_mut().image_mut().expect("a drive stores bytes");
+            protected.look(image, |at| waiting.contains(&at));
+        }
+    }
+
+    /// True if writes outlive the power as soon as they are acknowledged.
+    pub fn is_protected(&self) -> bool {
+        self.protected.is_some()
     }
 
     /// A write is in the buffer, or programmed.
@@ -286,7 +415,7 @@ impl Drive {
             self.evict_oldest()?;
         }
         self.evict_due()?;
-        if fua {
+        if fua && !self.is_protected() {
             self.device.fill_up();
         }
         Ok(())
@@ -301,12 +430,25 @@ impl Drive {
         if self.is_read_only || self.broken == Some(BrokenPromise::IgnoresFlush) {
             return Ok(());
         }
+        if self.is_protected() {
+            // Only discards have something to wait for.
+            self.make_trims_last()?;
+        } else {
+            self.drain()?;
+        }
+        self.count(RequestKind::Flush, 0);
+        self.is_up()
+    }
+
+    /// Programs all that is buffered, and has discards last.
+    fn drain(&mut self) -> Result<(), DriveError> {
         if let Some(buffer) = self.buffer.as_deref_mut() {
             buffer.flush();
         }
         self.evict_due()?;
         self.make_trims_last()?;
         self.device.fill_up();
+        self.look_at_waiting();
         self.is_up()
     }
 
@@ -346,18 +488,34 @@ impl Drive {
             let age = buffer.age();
             buffer::drop_page(&mut self.device, buffer, slot, age);
             self.cache.end(slot);
+            if let Some(protected) = &mut self.protected
+                && !self.device.flash.is_off()
+            {
+                let shows_through = self.device.ftl.lookup(lpn).is_some();
+                let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
+                protected.discard(image, slot, lpn, shows_through);
+            }
         }
         if self.device.ftl.lookup(lpn).is_some() {
             self.trims.add(lpn);
         }
     }
 
-    /// Ends cleanly: all of it is programmed, and on the disk of the image.
+    /// Ends cleanly: all of it is programmed, and on the disk of the image with a checkpoint. Where that finds no room the next start
+    /// scans the array.
     ///
     /// # Errors
     /// [`DriveError`].
     pub fn close(&mut self) -> Result<(), DriveError> {
         self.flush()?;
+        if !self.is_read_only {
+            self.drain()?;
+            let pages = self.device.has.pages.expect("refused before");
+            let kept = checkpoint::of(&self.device, pages).and_then(|bytes| self.image_mut().keep_checkpoint(&bytes));
+            if kept.is_err() {
+                self.image_mut().forget_checkpoint();
+            }
+        }
         self.image().sync().map_err(|error| DriveError::Image(error.to_string()))?;
         self.end = Some(DriveError::PowerCut);
         Ok(())
@@ -383,25 +541,33 @@ impl Drive {
     fn evict(&mut self, slot: u32) -> Result<(), DriveError> {
         let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
         let lpn = buffer.page(slot).lpn;
+        let Share { touched, old } = buffer.share(buffer.page(slot));
         let mut page = vec![0; self.page_size() as usize];
         if !self.cache.is_whole(slot) {
-            self.read_old(lpn, &mut page)?;
+            self.read_old(lpn, &mut page, old)?;
         }
         self.cache.overlay(slot, &mut page);
         let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
         let age = buffer.age();
-        let left = buffer::leave(&mut self.device, buffer, slot, age);
-        let touched = buffer.share(&left).touched;
+        buffer::leave(&mut self.device, buffer, slot, age);
         self.cache.end(slot);
-        self.program(lpn, &page, touched)
+        self.program(lpn, &page, touched)?;
+        if let Some(protected) = &mut self.protected {
+            let flash = &mut self.device.flash;
+            let waits_at = self.device.ftl.lookup(lpn).filter(|&at| flash.in_frame(at).is_some());
+            let image = flash.nand_mut().image_mut().expect("a drive stores bytes");
+            protected.left(image, slot, lpn, waits_at);
+        }
+        self.look_at_waiting();
+        Ok(())
     }
 
     /// Reads the old version of a page that is written in part.
-    fn read_old(&mut self, lpn: Lpn, page: &mut [u8]) -> Result<(), DriveError> {
+    fn read_old(&mut self, lpn: Lpn, page: &mut [u8], parts: u8) -> Result<(), DriveError> {
         if self.trims.is_pending(lpn) {
             return Ok(());
         }
-        match self.device.read_old_now(lpn, 1) {
+        match self.device.read_old_now(lpn, parts) {
             None => Ok(()),
             Some(content) => self.unpack(lpn, content.data, page),
         }
@@ -411,7 +577,7 @@ impl Drive {
         self.trims.write(lpn);
         if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
             let mut torn = vec![0; page.len()];
-            self.read_old(lpn, &mut torn)?;
+            self.read_old(lpn, &mut torn, 1)?;
             let half = page.len() / 2;
             torn[..half].copy_from_slice(&page[..half]);
             let content = self.device.flash.take(&torn);
@@ -440,6 +606,10 @@ impl Drive {
         }
         self.device.fill_up();
         self.is_up()?;
+        self.look_at_waiting();
+        if let Some(protected) = &mut self.protected {
+            protected.settle_discards(self.device.flash.nand_mut().image_mut().expect("a drive stores bytes"));
+        }
         let trimmed = self.trims.settle();
         for lpn in trimmed {
             self.device.trim(lpn);
@@ -465,7 +635,7 @@ impl Drive {
     }
 
     fn count(&mut self, kind: RequestKind, length: usize) {
-        self.device.recorder.completed(kind, Instant::ZERO, Instant::ZERO, length as u64);
+        self.device.recorder.completed(kind, self.now, self.now, length as u64);
     }
 
     fn takes_writes(&mut self) -> Result<(), DriveError> {

@@ -2,23 +2,24 @@
 
 use std::path::Path;
 
-use base::Lpn;
+use base::{Instant, Lpn};
 use config::Config;
 use nand::{Image, StoreKind};
 
 use super::cache::{BufferBytes, SECTOR};
+use super::cost::RestartCost;
+use super::protected::{self, MAX_SECTORS, Protected, SlotFound};
 use super::trims::Trims;
-use super::{Drive, RestartCost};
-use crate::device::Device;
+use super::{Drive, DriveError, checkpoint};
+use crate::device::{Device, policies};
 use crate::errors::{Refusal, RunError};
 use crate::{buffer, flash, gang};
 
-/// Refuses what cannot be a drive of real bytes.
+/// Refuses devices that cannot be drives of real bytes.
 ///
 /// # Errors
 /// The [`Refusal`].
 pub fn check(config: &Config) -> Result<(), Refusal> {
-    crate::check(config)?;
     if config.ftl.get("mapping").name == "fast" {
         return Err(Refusal {
             key: "ftl.mapping",
@@ -28,13 +29,6 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             help: "set `ftl.mapping` to `page` or `dftl`".into(),
         });
     }
-    if gang::parts(config) > 1 {
-        return Err(Refusal {
-            key: "ftl.map_unit",
-            message: "a drive of real bytes with map units below the flash page is not modelled".into(),
-            help: "set `ftl.map_unit = \"page\"`".into(),
-        });
-    }
     if let Some(&key) = ftl::TAKE_OWN.iter().find(|key| config.ftl.get(key).own.is_some()) {
         return Err(Refusal {
             key: if key == "victim" { "ftl.victim" } else { "ftl.allocation" },
@@ -42,15 +36,17 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             help: "use one of the policies that are built in".into(),
         });
     }
-    if buffer::is_protected(config.ftl.get("write_buffer")) {
+    let (page, capacity) = (gang::page_size(config), config.device.user_capacity);
+    if slots(config) > 0 && page / SECTOR > MAX_SECTORS {
         return Err(Refusal {
             key: "ftl.write_buffer",
-            message: "a protected write buffer is saved when the power goes off, and a killed process saves nothing"
-                .into(),
-            help: "set `power_loss = \"volatile\"`, or `write_buffer = \"none\"`".into(),
+            message: format!(
+                "a protected write buffer of a drive has pages of at most {}",
+                config::print_size(MAX_SECTORS * SECTOR)
+            ),
+            help: "set `power_loss = \"volatile\"`, or put fewer planes or channels in step".into(),
         });
     }
-    let (page, capacity) = (gang::page_size(config), config.device.user_capacity);
     if !page.is_multiple_of(SECTOR) {
         return Err(Refusal {
             key: "device.page_size",
@@ -59,7 +55,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
         });
     }
     let own = Trims::own_pages(capacity / page, page) * page;
-    let largest = crate::largest_user_capacity(config);
+    let largest = ftl::largest_user_pages(&gang::geometry(config), &policies(config)) * page;
     if capacity + own > largest {
         let size = config::print_size;
         return Err(Refusal {
@@ -73,6 +69,12 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
         });
     }
     Ok(())
+}
+
+/// Slots of the image for a write buffer that outlives the power.
+pub(crate) fn slots(config: &Config) -> u32 {
+    let buffer = config.ftl.get("write_buffer");
+    if buffer::is_protected(buffer) { protected::slots(buffer.size("size") / gang::page_size(config)) } else { 0 }
 }
 
 /// The text that has to be the same whenever an image is opened: the device and its FTL.
@@ -101,10 +103,11 @@ impl Drive {
         check(config).map_err(|refusal| input(&refusal))?;
         let geometry = gang::geometry(config);
         let shape = flash::shape(&geometry, &config.device);
-        let opened = Image::open(image, &shape, geometry.page_size, &identity(config), !is_read_only);
+        let opened = Image::open(image, &shape, geometry.page_size, slots(config), &identity(config), !is_read_only);
         let opened = opened.map_err(|error| input(&error))?;
-        // What the restart changes is changed in a copy in memory.
-        let opened = if is_read_only { opened.clone() } else { opened };
+        // What a scan and refreshes change is changed in a copy in memory; a checkpoint changes nothing.
+        let is_changed = config.device.wear.read_limit.is_some() || opened.checkpoint().is_none();
+        let opened = if is_read_only && is_changed { opened.clone() } else { opened };
         let mut drive = Drive::over(config, opened).map_err(|error| match error {
             RunError::Input(found) => RunError::Input(format!(
                 "the image {} is damaged: {found}\nhint: restore it from a copy, or remove it so that a new image is made",
@@ -123,7 +126,8 @@ impl Drive {
     pub fn in_memory(config: &Config) -> Result<Drive, RunError> {
         check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
         let geometry = gang::geometry(config);
-        Drive::over(config, Image::in_memory(&flash::shape(&geometry, &config.device), geometry.page_size))
+        let shape = flash::shape(&geometry, &config.device);
+        Drive::over(config, Image::in_memory(&shape, geometry.page_size, slots(config)))
     }
 
     /// The drive of an image, after a restart.
@@ -139,27 +143,46 @@ impl Drive {
     /// # Errors
     /// As [`Drive::over`].
     pub fn over_until(config: &Config, image: Image, cut: Option<(u64, bool)>) -> Result<Drive, RunError> {
+        let stopwatch = metrics::Stopwatch::start();
         let page_size = gang::page_size(config);
         let pages = config.device.user_capacity / page_size;
         let own = Trims::own_pages(pages, page_size);
         let mut device = Device::storing(config, false, StoreKind::Bytes, own)?;
-        device.flash.attach(image).map_err(RunError::Input)?;
+        let checkpoint = match checkpoint::restart(&mut device, config, image) {
+            Ok(cost) => Some(cost),
+            Err(image) => {
+                device.flash.attach(*image).map_err(RunError::Input)?;
+                None
+            }
+        };
+        device.flash.nand_mut().image_mut().expect("it was attached").forget_checkpoint();
         let buffer = buffer::build(config, &mut device)?.map(Box::new);
         let mut drive = Drive {
             config: config.clone(),
             device,
             buffer,
             cache: BufferBytes::new(page_size),
+            protected: None,
             trims: Trims::new(pages as u32, page_size),
             pages: pages as u32,
             restart: RestartCost::default(),
             end: None,
+            now: Instant::ZERO,
             is_read_only: false,
             broken: None,
         };
         let (at, during) = cut.unwrap_or((u64::MAX, false));
         drive.cut_after(at, during);
-        drive.find_all()?;
+        match checkpoint {
+            Some(cost) => drive.restart = cost,
+            None if drive.device.flash.nand().is_pristine() => {}
+            None => drive.find_all()?,
+        }
+        drive.find_discards(checkpoint.is_none())?;
+        if slots(config) > 0 && !drive.device.flash.is_off() {
+            drive.find_buffer()?;
+        }
+        drive.restart.wall_s = stopwatch.usage().wall_s;
         Ok(drive)
     }
 
@@ -170,8 +193,14 @@ impl Drive {
             pages_read: restarted.pages_read,
             erased_units: restarted.erased,
             rescued_pages: restarted.rescued,
-            discarded_pages: 0,
+            array_s: restarted.array_s,
+            ..RestartCost::default()
         };
+        Ok(())
+    }
+
+    /// Reads the numbers of discards. Where the array was scanned, pages that are older are forgotten.
+    fn find_discards(&mut self, forgets: bool) -> Result<(), RunError> {
         let mut page = vec![0; self.page_size() as usize];
         for own in 0..Trims::own_pages(self.pages.into(), self.page_size()) as u32 {
             if self.device.flash.is_off() {
@@ -181,15 +210,81 @@ impl Drive {
             if self.device.ftl.lookup(lpn).is_none() {
                 continue;
             }
-            self.read_page(lpn, &mut page).map_err(|error| RunError::Input(error.to_string()))?;
+            self.read_page(lpn, &mut page, 1, &mut None).map_err(|error| RunError::Input(error.to_string()))?;
             if self.device.flash.is_off() {
                 return Ok(());
             }
             for (lpn, number) in self.trims.adopt(own, &page) {
-                self.restart.discarded_pages += u64::from(self.forget_if_older(lpn, number));
+                if forgets {
+                    self.restart.discarded_pages += u64::from(self.forget_if_older(lpn, number));
+                }
             }
         }
         Ok(())
+    }
+
+    /// What the write buffer held when the power went off is in it again.
+    fn find_buffer(&mut self) -> Result<(), RunError> {
+        let (protected, found) = Protected::find(self.image(), self.pages).map_err(RunError::Input)?;
+        self.protected = Some(protected);
+        self.restart.buffered_pages = found.len() as u64;
+        for slot in found {
+            match self.adopt_slot(&slot) {
+                Ok(()) => {}
+                // The rest is for the next restart.
+                Err(DriveError::PowerCut) => return Ok(()),
+                Err(error) => return Err(RunError::Input(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt_slot(&mut self, found: &SlotFound) -> Result<(), DriveError> {
+        let (lpn, page_size) = (found.lpn, self.page_size());
+        let Some(is_written) = &found.is_written else {
+            if self.device.ftl.lookup(lpn).is_some() {
+                self.trims.add(lpn);
+                self.with_slots(|protected, _| protected.adopt_discard(lpn, found.slot));
+            } else {
+                self.with_slots(|protected, image| protected.give_back(image, found.slot));
+            }
+            return Ok(());
+        };
+        let buffer = self.buffer.as_deref().expect("only a buffer has slots");
+        let open = buffer.find_open(lpn);
+        while open.is_none() && self.buffer.as_deref().is_some_and(|buffer| buffer.room() == 0) {
+            self.evict_oldest()?;
+        }
+        let over_zeros = self.trims.write(lpn);
+        let is_whole = over_zeros || is_written.iter().all(|&is| is);
+        let buffer = self.buffer.as_deref_mut().expect("only a buffer has slots");
+        let mut page = open;
+        for (sector, _) in (0..).zip(is_written).filter(|(_, is)| **is) {
+            let from = sector * SECTOR;
+            let written = buffer.pieces.written(lpn, !is_whole, u64::from(lpn.0) * page_size + from, SECTOR);
+            let age = buffer.age();
+            let slot = buffer::accept(&mut self.device, buffer, lpn, written, age);
+            if page.is_none() {
+                self.cache.begin(slot, over_zeros);
+            }
+            page = Some(slot);
+            let (from, to) = (from as usize, (from + SECTOR) as usize);
+            self.cache.write(slot, from, to, Some(&found.bytes()[from..to]));
+        }
+        let Some(page) = page else { return Ok(()) };
+        if open.is_some() {
+            // Both are in the slot of the older one now.
+            self.keep(page, lpn)?;
+            self.with_slots(|protected, image| protected.give_back(image, found.slot));
+        } else {
+            self.with_slots(|protected, _| protected.own(page, found.slot));
+        }
+        Ok(())
+    }
+
+    fn with_slots(&mut self, does: impl FnOnce(&mut Protected, &mut Image)) {
+        let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
+        does(self.protected.as_mut().expect("it was found"), image);
     }
 
     /// Forgets a page that was discarded after its last write. Returns whether it was.

@@ -13,6 +13,9 @@ use super::cache::SECTOR;
 use super::{Drive, DriveError};
 use crate::errors::RunError;
 
+/// Requests between two clean stops.
+const STOP_EVERY: u64 = 16;
+
 /// Where the power goes off.
 #[derive(Clone, Copy, Debug)]
 pub struct SectorCuts {
@@ -24,6 +27,8 @@ pub struct SectorCuts {
     pub stride: u64,
     /// The power goes off a second time, at any operation of the restart.
     pub twice: bool,
+    /// Of so many requests more than 24, that many are reads besides.
+    pub reads: u64,
     /// Requests after the restart, with no cut; then all sectors are looked at again.
     pub afterwards: u32,
     /// The drive breaks a promise.
@@ -37,11 +42,13 @@ pub struct SectorTally {
     pub cuts: u64,
     /// Those in restarts.
     pub second_cuts: u64,
-    /// SectorCuts after which a sector was wrong.
+    /// Clean stops, each followed by a look likewise.
+    pub stops: u64,
+    /// Cuts and stops after which a sector was wrong.
     pub losing: u64,
     /// The first of them, in words.
     pub first: Option<String>,
-    /// SectorCuts up to that one.
+    /// Cuts up to that one.
     pub until_first: u64,
 }
 
@@ -74,13 +81,23 @@ struct SectorHost {
     /// Writes since the last flush or restart that touch a page in part or whole: number, first sector and end, within one page.
     pieces: Vec<(u64, u64, u64)>,
     per_page: u64,
+    reads: u64,
+    /// What is acknowledged lasts, but for discards.
+    is_protected: bool,
 }
 
 impl SectorHost {
-    fn new(seed: u64, sectors: u64, per_page: u64) -> SectorHost {
-        let random = Chance::new(seed, "sectors");
-        let sectors = vec![Sector { lasts: 0, later: Vec::new() }; sectors as usize];
-        SectorHost { random, sectors, zeros: vec![true], pieces: Vec::new(), per_page }
+    fn new(seed: u64, drive: &Drive, reads: u64) -> SectorHost {
+        let sectors = vec![Sector { lasts: 0, later: Vec::new() }; (drive.size() / SECTOR) as usize];
+        SectorHost {
+            random: Chance::new(seed, "sectors"),
+            sectors,
+            zeros: vec![true],
+            pieces: Vec::new(),
+            per_page: drive.page_size() / SECTOR,
+            reads,
+            is_protected: drive.is_protected(),
+        }
     }
 
     fn any_request(&mut self) -> SectorRequest {
@@ -97,11 +114,11 @@ impl SectorHost {
             _ => (self.random.below(few) / per_page * per_page, per_page),
         };
         let sectors = sectors.min(all - first);
-        match self.random.below(24) {
+        match self.random.below(24 + self.reads) {
             0 | 1 => SectorRequest::Flush,
             2 => SectorRequest::Zero { first, sectors },
             3..=5 => SectorRequest::Trim { first, sectors },
-            6 => SectorRequest::Read { first, sectors },
+            6 | 24.. => SectorRequest::Read { first, sectors },
             7 | 8 => SectorRequest::Write { first, sectors, fua: true },
             _ => SectorRequest::Write { first, sectors, fua: false },
         }
@@ -138,13 +155,17 @@ impl SectorHost {
                 }
                 self.pieces.clear();
             }
-            SectorRequest::Write { first, sectors, fua: true } => {
-                for sector in &mut self.sectors[first as usize..(first + sectors) as usize] {
-                    sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
-                    sector.later.clear();
-                }
-            }
+            SectorRequest::Write { first, sectors, fua } if fua || self.is_protected => self.last(first, sectors),
+            SectorRequest::Zero { first, sectors } if self.is_protected => self.last(first, sectors),
             _ => {}
+        }
+    }
+
+    /// What was sent last to these sectors lasts.
+    fn last(&mut self, first: u64, sectors: u64) {
+        for sector in &mut self.sectors[first as usize..(first + sectors) as usize] {
+            sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
+            sector.later.clear();
         }
     }
 
@@ -247,11 +268,12 @@ fn try_drive(
     let mut drive = Drive::in_memory(config)?;
     drive.breaks(cuts.broken);
     let (sectors, per_page) = (drive.size() / SECTOR, drive.page_size() / SECTOR);
-    let mut host = SectorHost::new(seed, sectors, per_page);
+    let mut host = SectorHost::new(seed, &drive, cuts.reads);
     for first in (0..sectors).step_by(per_page as usize) {
         let fill = SectorRequest::Write { first, sectors: per_page, fua: false };
         let number = host.sends(fill);
         host.carry_out(&mut drive, fill, number).map_err(|error| failed(&error))?;
+        host.acknowledged(fill);
     }
     let mut operations = 0;
     for _ in 0..cuts.requests {
@@ -292,8 +314,31 @@ fn try_drive(
             }
         }
         host.acknowledged(request);
+        if cuts.broken.is_none() && number.is_multiple_of(STOP_EVERY) {
+            let wrong;
+            (drive, wrong) = stop_cleanly(config, drive, &mut host)?;
+            tally.stops += 1;
+            if let Some(wrong) = wrong {
+                tally.losing += 1;
+                tally.first.get_or_insert(format!("seed {seed}, request {number}: {wrong}"));
+            }
+        }
     }
     Ok(())
+}
+
+/// Has a drive stop cleanly, and opens it again by its checkpoint. Returns what is wrong.
+fn stop_cleanly(config: &Config, drive: Drive, host: &mut SectorHost) -> Result<(Drive, Option<String>), RunError> {
+    let mut drive = drive;
+    drive.close().map_err(|error| failed(&error))?;
+    host.acknowledged(SectorRequest::Flush);
+    let mut drive = Drive::over(config, drive.into_image())?;
+    if !drive.restart().from_checkpoint {
+        return Ok((drive, Some("after a clean stop there is no checkpoint".into())));
+    }
+    drive.check();
+    let wrong = host.look(&mut drive).unwrap_or_else(|error| Some(error.to_string()));
+    Ok((drive, wrong.map(|wrong| format!("after a clean stop, {wrong}"))))
 }
 
 /// Restarts a drive whose power went off, looks, goes on, and looks again. Returns what is wrong.

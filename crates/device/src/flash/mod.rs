@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use base::{Block, Geometry, Lpn, Multiplane, OpKind, Page, Ppn, ReadLimits, Slot, Unit, Wear};
 use ftl::PageAddress;
-use nand::{Image, Nand, Shape, StoreKind, Violation};
+use nand::{Image, Nand, SavedArray, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
 pub(crate) use faults::{Aid, Fault, Found};
@@ -330,6 +330,14 @@ impl Flash {
         Ok(())
     }
 
+    /// Takes over an image whose array was left in this state, or gives it back.
+    pub(crate) fn attach_saved(&mut self, image: Image, saved: SavedArray) -> Result<(), Box<Image>> {
+        self.nand.attach_saved(image, saved)?;
+        self.rest_assembly();
+        self.begin_passes();
+        Ok(())
+    }
+
     /// A page that stores these bytes, once it is placed.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Content {
         Content { data: self.nand.take(bytes), spare: 0 }
@@ -355,10 +363,13 @@ impl Flash {
         if self.nand.image().is_some() { 0 } else { Stamp { lpn, version: 0 }.pack() }
     }
 
-    /// True if a page has a place and cannot be read from it: it lost its content, or its block was read too often.
+    /// True if a page has a place and cannot be read from it: it lost its content, its block was read too often, or copies of it without
+    /// correction have more errors than can be corrected.
     pub(crate) fn is_unreadable(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
-        self.is_lost(ppn) || self.nand.is_programmed(block, page) && self.nand.reads_left(block, page) == Some(0)
+        self.is_lost(ppn)
+            || self.nand.is_programmed(block, page) && self.nand.reads_left(block, page) == Some(0)
+            || self.nand.errors_of(block, page) > base::ECC_LIMIT
     }
 
     /// Content that the array has in a page.

@@ -4,7 +4,7 @@ use base::{Block, Page};
 
 use super::{Aside, Image, Worn};
 use crate::store::Store;
-use crate::{Nand, Place};
+use crate::{Nand, Place, SavedArray};
 
 impl Nand {
     /// Takes over an image: from now on the array is in the state that it has, and changes it. What is kept of single pages
@@ -51,6 +51,24 @@ impl Nand {
         Ok(())
     }
 
+    /// Takes over an image whose array was in this state when it was left: pages are not looked at.
+    ///
+    /// # Errors
+    /// Returns the image if it is not, or if the state is of another array.
+    pub fn attach_saved(&mut self, image: Image, saved: SavedArray) -> Result<(), Box<Image>> {
+        let known = |all: &SavedArray| -> Vec<_> {
+            all.blocks.iter().map(|block| (block.erases, block.reads, block.next_page)).collect()
+        };
+        let agrees = image.load().is_ok_and(|found| known(&found) == known(&saved)) && image.erasing().1 == 0;
+        self.store = Store::Nothing;
+        if !agrees || self.restore(saved).is_err() {
+            return Err(Box::new(image));
+        }
+        self.store = Store::Bytes(Box::new(image));
+        self.cycle_power();
+        Ok(())
+    }
+
     /// Loads the pages of a block. Returns whether one has errors.
     fn load_block(
         &self,
@@ -81,6 +99,19 @@ impl Nand {
             reads_before.push(found.reads_before);
         }
         Ok(has_errors && self.errors.is_some())
+    }
+
+    /// True if no block was ever programmed or erased.
+    pub fn is_pristine(&self) -> bool {
+        self.blocks.iter().all(|block| block.erases == 0 && block.next_page == 0 && block.marks == 0)
+    }
+
+    /// Gives the image back, which is all that is left of the array.
+    pub fn detach(&mut self) -> Option<Image> {
+        match std::mem::replace(&mut self.store, Store::Nothing) {
+            Store::Bytes(image) => Some(*image),
+            _ => None,
+        }
     }
 
     /// The image, if pages store bytes.

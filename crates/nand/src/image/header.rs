@@ -6,17 +6,21 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::place::Backing;
-use super::{BLOCK_WORDS, Image, PAGE_WORDS};
+use super::{BLOCK_WORDS, Image, PAGE_WORDS, SLOT_HEADER, checkpoint};
 use crate::Shape;
 
 /// Words of the header.
 pub(super) const WORDS: usize = LENGTH / 8;
-/// The last word of it, which is not covered by the checksum.
+/// The last words of it, which are not covered by the checksum: the blocks that are erased together, and the length and the mark of the
+/// checkpoint.
 pub(super) const ERASING: usize = WORDS - 1;
+pub(super) const CHECKPOINT: usize = WORDS - 2;
+pub(super) const CHECKPOINT_MARK: usize = WORDS - 3;
+const UNCOVERED: usize = WORDS - 3;
 const LENGTH: usize = 64 << 10;
 const BEGINNING: &[u8; 8] = b"ftlabimg";
 /// The format; images of another one are refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Where the text is, behind the beginning, the version, the size of a page, the length of the text and the checksum.
 const TEXT: usize = 24;
 
@@ -62,12 +66,13 @@ pub enum ImageError {
     },
 }
 
-/// Bytes of header and records, and of the data of pages.
-pub(super) fn lengths(shape: &Shape, page_size: u32) -> (usize, u64) {
+/// Bytes of header and records, and of the data of pages and slots.
+pub(super) fn lengths(shape: &Shape, page_size: u32, slots: u32) -> (usize, u64) {
     let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
     let pages = blocks * shape.pages_per_block as usize;
-    let records = LENGTH + (blocks * BLOCK_WORDS + pages * PAGE_WORDS) * 8;
-    (records.next_multiple_of(LENGTH), pages as u64 * u64::from(page_size))
+    let records = LENGTH + (blocks * BLOCK_WORDS + pages * PAGE_WORDS + slots as usize) * 8;
+    let of_slots = u64::from(slots) * 2 * (SLOT_HEADER as u64 + u64::from(page_size));
+    (records.next_multiple_of(LENGTH), pages as u64 * u64::from(page_size) + of_slots)
 }
 
 impl Image {
@@ -77,9 +82,16 @@ impl Image {
     ///
     /// # Errors
     /// [`ImageError`].
-    pub fn open(path: &Path, shape: &Shape, page_size: u32, identity: &str, writes: bool) -> Result<Image, ImageError> {
+    pub fn open(
+        path: &Path,
+        shape: &Shape,
+        page_size: u32,
+        slots: u32,
+        identity: &str,
+        writes: bool,
+    ) -> Result<Image, ImageError> {
         let io = |what| move |error| ImageError::Io { path: path.to_owned(), what, error };
-        let (records, data) = lengths(shape, page_size);
+        let (records, data) = lengths(shape, page_size, slots);
         let mut file = OpenOptions::new()
             .read(true)
             .write(writes)
@@ -98,15 +110,16 @@ impl Image {
             make(&mut file, records, data).map_err(io("made"))?;
             let mut place = Backing::of_file(file, records, writes).map_err(io("mapped"))?;
             write_header(place.header(), page_size, identity);
-            return Ok(Image::over(place, shape, page_size));
+            return Ok(Image::over(place, shape, page_size, slots));
         }
-        check(&file, page_size, identity, path)?;
-        if length != records as u64 + data {
-            let found = format!("it has {length} bytes, and {} are right", records as u64 + data);
+        let checkpoint = check(&file, page_size, identity, path)?;
+        let expected = (records as u64 + data).saturating_add(checkpoint);
+        if length < expected {
+            let found = format!("it has {length} bytes, and {expected} are right");
             return Err(ImageError::Damaged { path: path.to_owned(), found });
         }
         let place = Backing::of_file(file, records, writes).map_err(io("mapped"))?;
-        Ok(Image::over(place, shape, page_size))
+        Ok(Image::over(place, shape, page_size, slots))
     }
 }
 
@@ -123,7 +136,7 @@ fn make(file: &mut File, records: usize, data: u64) -> io::Result<()> {
 }
 
 fn write_header(header: &mut [u8], page_size: u32, identity: &str) {
-    assert!(TEXT + identity.len() <= ERASING * 8, "a configuration fits the header");
+    assert!(TEXT + identity.len() <= UNCOVERED * 8, "a configuration fits the header");
     header[TEXT..][..identity.len()].copy_from_slice(identity.as_bytes());
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
     header[12..16].copy_from_slice(&page_size.to_le_bytes());
@@ -138,11 +151,12 @@ fn write_header(header: &mut [u8], page_size: u32, identity: &str) {
 fn checksum(header: &[u8]) -> u32 {
     let mut checksum = crc32fast::Hasher::new();
     checksum.update(&header[8..20]);
-    checksum.update(&header[TEXT..ERASING * 8]);
+    checksum.update(&header[TEXT..UNCOVERED * 8]);
     checksum.finalize()
 }
 
-fn check(file: &File, page_size: u32, identity: &str, path: &Path) -> Result<(), ImageError> {
+/// Refuses the header of something else. Returns the bytes of the checkpoint.
+fn check(file: &File, page_size: u32, identity: &str, path: &Path) -> Result<u64, ImageError> {
     let path = || path.to_owned();
     let mut header = vec![0; LENGTH];
     if file.read_exact_at(&mut header, 0).is_err() {
@@ -169,5 +183,5 @@ fn check(file: &File, page_size: u32, identity: &str, path: &Path) -> Result<(),
         };
         return Err(ImageError::Other { path: path(), found });
     }
-    Ok(())
+    Ok(checkpoint::length(&header))
 }

@@ -8,14 +8,17 @@
 //! word, too. What a killed process wrote is in the operating system's memory, and so in the file.
 
 mod attach;
+mod checkpoint;
 mod frames;
 mod header;
 mod load;
 mod place;
+mod safe;
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 pub use header::ImageError;
+pub use safe::SLOT_HEADER;
 
 #[cfg(doc)]
 use crate::Nand;
@@ -49,6 +52,9 @@ pub struct Image {
     page_size: usize,
     blocks: usize,
     pages_per_block: usize,
+    /// Bytes of the data of all pages and slots.
+    data_length: u64,
+    slots: u32,
     frames: Frames,
     /// The data of a page that is copied.
     transit: Vec<u8>,
@@ -66,6 +72,8 @@ impl Clone for Image {
             page_size: self.page_size,
             blocks: self.blocks,
             pages_per_block: self.pages_per_block,
+            data_length: self.data_length,
+            slots: self.slots,
             frames: self.frames.clone(),
             transit: self.transit.clone(),
             failure: None,
@@ -92,9 +100,12 @@ pub(crate) struct Worn {
 }
 
 impl Image {
-    fn over(place: Backing, shape: &Shape, page_size: u32) -> Image {
+    fn over(place: Backing, shape: &Shape, page_size: u32, slots: u32) -> Image {
+        let (_, data_length) = header::lengths(shape, page_size, slots);
         let page_size = page_size as usize;
         Image {
+            data_length,
+            slots,
             place,
             page_size,
             blocks: shape.planes as usize * shape.blocks_per_plane as usize,
@@ -106,10 +117,16 @@ impl Image {
         }
     }
 
+    /// Bytes of its header and records, and of the data of its pages and slots.
+    pub fn bytes(shape: &Shape, page_size: u32, slots: u32) -> (u64, u64) {
+        let (records, data) = header::lengths(shape, page_size, slots);
+        (records as u64, data)
+    }
+
     /// A pristine image that lies in memory and nowhere else.
-    pub fn in_memory(shape: &Shape, page_size: u32) -> Image {
-        let (records, data) = header::lengths(shape, page_size);
-        Image::over(Backing::in_memory(records, data), shape, page_size)
+    pub fn in_memory(shape: &Shape, page_size: u32, slots: u32) -> Image {
+        let (records, data) = header::lengths(shape, page_size, slots);
+        Image::over(Backing::in_memory(records, data), shape, page_size, slots)
     }
 
     /// From now on only so many words and pages are written: what is there then is what a process leaves that is killed then.
@@ -189,8 +206,12 @@ impl Image {
         self.set_changed(self.at_page(index) + 2, 0);
     }
 
-    /// A block was erased: its pages store nothing.
+    /// A block was erased: its pages store nothing, and take no room on the disk.
     pub(crate) fn forget(&mut self, block: usize) {
+        if self.lives() {
+            let length = self.pages_per_block as u64 * self.page_size as u64;
+            self.place.free(block as u64 * length, length);
+        }
         for index in block * self.pages_per_block..(block + 1) * self.pages_per_block {
             self.forget_page(index);
         }
@@ -342,7 +363,10 @@ impl Image {
     }
 
     fn put(&mut self, index: usize, bytes: &[u8]) {
-        let at = index as u64 * self.page_size as u64;
+        self.put_at(index as u64 * self.page_size as u64, bytes);
+    }
+
+    fn put_at(&mut self, at: u64, bytes: &[u8]) {
         // A process that dies in the middle of it leaves a part.
         let part = if self.lifetime == 1 { &bytes[..bytes.len() / 2] } else { bytes };
         if self.lives()

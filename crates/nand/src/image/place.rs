@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicU64;
 
@@ -69,7 +71,8 @@ impl Backing {
                 result => result,
             },
             PageRegion::Memory(all) => {
-                bytes.copy_from_slice(&all[at as usize..][..bytes.len()]);
+                let part = all.get(at as usize..).and_then(|all| all.get(..bytes.len()));
+                bytes.copy_from_slice(part.ok_or(ErrorKind::UnexpectedEof)?);
                 Ok(())
             }
         }
@@ -79,9 +82,36 @@ impl Backing {
         match &mut self.data {
             PageRegion::File(file, offset) => file.write_all_at(bytes, *offset + at),
             PageRegion::Memory(all) => {
-                all[at as usize..][..bytes.len()].copy_from_slice(bytes);
+                let end = at as usize + bytes.len();
+                if end > all.len() {
+                    all.resize(end, 0);
+                }
+                all[at as usize..end].copy_from_slice(bytes);
                 Ok(())
             }
+        }
+    }
+
+    /// Nothing is behind so many bytes of data. That it may stay does no harm.
+    pub(super) fn cut_to(&mut self, length: u64) {
+        match &mut self.data {
+            PageRegion::File(file, offset) => {
+                if file.metadata().is_ok_and(|file| file.len() > *offset + length) {
+                    let _ = file.set_len(*offset + length);
+                }
+            }
+            PageRegion::Memory(all) => all.truncate(length as usize),
+        }
+    }
+
+    /// Bytes that nobody reads any more need no room on the disk. That they keep it does no harm.
+    pub(super) fn free(&mut self, at: u64, length: u64) {
+        #[cfg(target_os = "linux")]
+        if let PageRegion::File(file, offset) = &self.data {
+            let (at, length) = ((*offset + at) as libc::off_t, length as libc::off_t);
+            let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            // SAFETY: the descriptor is open as long as the file is.
+            unsafe { libc::fallocate(file.as_raw_fd(), how, at, length) };
         }
     }
 

@@ -1,0 +1,47 @@
+//! The checkpoint of a drive: what a clean stop writes, so that the next start need not scan the array. It is what a state file has, with
+//! the numbers that spare areas carry.
+//!
+//! A controller keeps it in flash. Here it lies behind the pages of the image, and its reads are counted as those of so many pages.
+
+use std::io;
+
+use config::Config;
+use ftl::PageMapping;
+use nand::Image;
+
+use super::cost::RestartCost;
+use crate::device::{Device, policies};
+use crate::state::{self, StateShape};
+
+/// The checkpoint of a device in which nothing is in flight.
+pub(super) fn of(device: &Device, pages: PageMapping) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    state::write(&mut bytes, &pages.numbers(&device.ftl))?;
+    state::write(&mut bytes, &pages.save(&device.ftl))?;
+    state::write(&mut bytes, &device.flash.nand().save())?;
+    Ok(bytes)
+}
+
+/// Has a pristine device take over an image and its checkpoint. Returns the cost of it, or the image where that cannot be.
+pub(super) fn restart(device: &mut Device, config: &Config, image: Image) -> Result<RestartCost, Box<Image>> {
+    let (Some(bytes), Some(pages)) = (image.checkpoint(), device.has.pages) else { return Err(Box::new(image)) };
+    let mut input = &bytes[..];
+    let shape = StateShape::of(device, config);
+    let numbers = state::read_message::<(u64, u64)>(&mut input, 2 * 10, 0);
+    let parts = numbers.and_then(|numbers| Some((numbers, state::read_parts(&mut input, &shape)?)));
+    let Some(((writes, order), (saved, array))) = parts else { return Err(Box::new(image)) };
+    device.flash.attach_saved(image, array)?;
+    let restored =
+        pages.restore(&mut device.ftl, || Ok::<_, ftl::OutOfMemory>(saved), &policies(config), config.run.seed);
+    if !matches!(restored, Ok(Ok(()))) {
+        return Err(Box::new(device.flash.nand_mut().detach().expect("it was attached")));
+    }
+    pages.adopt_numbers(&mut device.ftl, writes, order);
+    let geometry = device.ftl.geometry();
+    let pages_read = (bytes.len() as u64).div_ceil(u64::from(config.device.page_size));
+    let read = config.device.timing.read.iter().map(|time| time.ns()).max().unwrap_or(0);
+    // Over all planes, whose reads go side by side where the chips can.
+    let at_once = if config.device.multiplane == base::Multiplane::Off { geometry.dies() } else { geometry.planes() };
+    let array_s = (pages_read.div_ceil(u64::from(at_once)) * read) as f64 * 1e-9;
+    Ok(RestartCost { from_checkpoint: true, pages_read, array_s, ..RestartCost::default() })
+}

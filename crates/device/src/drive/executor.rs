@@ -1,0 +1,222 @@
+//! The executor `device`: a workload with real bytes. What is read is compared with what was written, and at the end everything is, after
+//! a restart as from a power cut.
+//!
+//! Figures are those of the executor without time: the same requests in the same order meet the same FTL. The bytes of a sector follow
+//! from its number and that of its write, so that a sector in the wrong place, or an older one, is told from the right one.
+
+use std::path::Path;
+
+use base::{Instant, Request, RequestKind};
+use config::Config;
+use engine::FlatArray;
+use engine::memory::{in_words, room};
+use nand::Image;
+use serde_json::{Value, json};
+use workload::Workload;
+
+use super::open::slots;
+use super::{Drive, DriveError, RestartCost, SECTOR};
+use crate::errors::RunError;
+use crate::watch::{Watch, work_of};
+use crate::{flash, gang};
+
+/// Requests drawn at once.
+const BATCH: usize = 64;
+
+/// Bytes that are read together at the end.
+const STRIDE: u64 = 1 << 20;
+
+/// Opens the drive of an image, or makes one in memory. Returns whether it was pristine, too.
+///
+/// # Errors
+/// [`RunError`]; its text is for the user.
+pub(crate) fn open(config: &Config, image: Option<&Path>) -> Result<(Drive, bool), RunError> {
+    let Some(image) = image else { return Ok((in_memory(config)?, true)) };
+    let is_new = std::fs::metadata(image).map_or(true, |file| file.len() == 0);
+    Ok((Drive::open(config, image, false)?, is_new))
+}
+
+/// A drive whose bytes lie in memory, if there is as much.
+fn in_memory(config: &Config) -> Result<Drive, RunError> {
+    let geometry = gang::geometry(config);
+    let (_, data) = Image::bytes(&flash::shape(&geometry, &config.device), geometry.page_size, slots(config));
+    match room() {
+        Some(room) if room.bytes < data => Err(RunError::Input(format!(
+            "the bytes of the drive need {} of memory, and there are {}\nhint: name a file for them with `--image`, or use a \
+             smaller device",
+            in_words(data),
+            in_words(room.bytes)
+        ))),
+        _ => Drive::in_memory(config),
+    }
+}
+
+/// The drive after its power went off.
+pub(crate) fn restarted(config: &Config, mut drive: Drive, image: Option<&Path>) -> Result<Drive, RunError> {
+    drive.cut();
+    match image {
+        Some(image) => {
+            // Gives the image free.
+            drop(drive);
+            Drive::open(config, image, false)
+        }
+        None => Drive::over(config, drive.into_image()),
+    }
+}
+
+/// A host that knows what it wrote.
+pub(crate) struct CheckingHost {
+    /// By sector, the number of its newest write; [`NEVER`] and [`ZEROS`] are none.
+    versions: FlatArray,
+    writes: u32,
+    /// Sectors that were never written are zeros: the drive was pristine.
+    knows_all: bool,
+    /// The data of a request.
+    bytes: Vec<u8>,
+    /// Sectors that were read and compared, by the workload and after the restart.
+    checked: u64,
+    checked_after: u64,
+    /// Sectors that were read, and that an earlier run or another host wrote.
+    unknown: u64,
+}
+
+/// The number of a sector that was not written.
+const NEVER: u32 = 0;
+/// That of one that was discarded.
+const ZEROS: u32 = 1;
+
+impl CheckingHost {
+    pub(crate) fn new(drive: &Drive, knows_all: bool) -> Result<CheckingHost, RunError> {
+        let sectors = drive.size() / SECTOR;
+        let versions = FlatArray::filled(sectors as usize, NEVER).map_err(|reason| {
+            RunError::from(ftl::OutOfMemory { megabytes: CheckingHost::bytes(drive.size()) / 1_000_000, reason })
+        })?;
+        let (checked, checked_after, unknown) = (0, 0, 0);
+        Ok(CheckingHost { versions, writes: ZEROS, knows_all, bytes: Vec::new(), checked, checked_after, unknown })
+    }
+
+    /// Bytes of memory that it takes for so many of the drive.
+    pub(crate) fn bytes(size: u64) -> u64 {
+        FlatArray::bytes(size / SECTOR)
+    }
+
+    pub(crate) fn run(
+        &mut self,
+        drive: &mut Drive,
+        workload: &mut Workload,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
+        let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
+        let mut now = Instant::ZERO;
+        loop {
+            batch.clear();
+            workload.fill(&mut batch, BATCH)?;
+            if batch.is_empty() {
+                break;
+            }
+            for request in &batch {
+                now = now.max(request.at);
+                drive.pass_time(now);
+                self.carry_out(drive, request).map_err(|error| failed(&error))?;
+                watch.report(work_of(request), now, &drive.device.recorder.counters, || workload.progress())?;
+            }
+        }
+        drive.finish(now).map_err(|error| failed(&error))
+    }
+
+    /// Carries out a request, of the whole sectors that it touches; what is read is compared.
+    fn carry_out(&mut self, drive: &mut Drive, request: &Request) -> Result<(), DriveError> {
+        let (first, end) = (request.offset / SECTOR, (request.offset + request.size).div_ceil(SECTOR));
+        let (offset, length) = (first * SECTOR, (end - first) * SECTOR);
+        let mut bytes = std::mem::take(&mut self.bytes);
+        match request.kind {
+            RequestKind::Flush => drive.flush()?,
+            RequestKind::Trim => {
+                drive.trim(offset, length)?;
+                (first..end).for_each(|sector| self.versions[sector as usize] = ZEROS);
+            }
+            RequestKind::Write => {
+                // After so many they begin anew; nobody lives to see it.
+                self.writes = self.writes.wrapping_add(1).max(ZEROS + 1);
+                bytes.resize(length as usize, 0);
+                for (sector, bytes) in (first..).zip(bytes.chunks_mut(SECTOR as usize)) {
+                    fill(bytes, sector, self.writes);
+                    self.versions[sector as usize] = self.writes;
+                }
+                drive.write(offset, &bytes, request.fua)?;
+            }
+            RequestKind::Read => {
+                bytes.resize(length as usize, 0);
+                drive.read(offset, &mut bytes)?;
+                self.checked += self.compare(first, &bytes);
+            }
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Compares what was read from a sector on. Returns how many sectors could be.
+    fn compare(&mut self, first: u64, bytes: &[u8]) -> u64 {
+        let mut known = 0;
+        for (sector, found) in (first..).zip(bytes.chunks(SECTOR as usize)) {
+            let version = self.versions[sector as usize];
+            if version == NEVER && !self.knows_all {
+                self.unknown += 1;
+                continue;
+            }
+            known += 1;
+            let mut expected = [0; SECTOR as usize];
+            if version > ZEROS {
+                fill(&mut expected, sector, version);
+            }
+            assert!(
+                found == expected,
+                "a read of sector {sector} returned other bytes than those of write {version}, the newest one: {:02x?}…",
+                &found[..16]
+            );
+        }
+        known
+    }
+
+    /// Reads everything that was written, and closes the drive.
+    pub(crate) fn look(&mut self, mut drive: Drive, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        let (size, before) = (drive.size(), self.unknown);
+        let mut bytes = vec![0; STRIDE.min(size) as usize];
+        for offset in (0..size).step_by(STRIDE as usize) {
+            let (first, end) = (offset / SECTOR, (offset + STRIDE).min(size) / SECTOR);
+            if (first..end).all(|sector| self.versions[sector as usize] == NEVER) {
+                continue;
+            }
+            let bytes = &mut bytes[..((end - first) * SECTOR) as usize];
+            drive.read(offset, bytes).map_err(|error| failed(&error))?;
+            self.checked_after += self.compare(first, bytes);
+            let done = offset as f64 / size as f64;
+            watch.report(end - first, Instant::ZERO, &drive.device.recorder.counters, || Some(done))?;
+        }
+        self.unknown = before;
+        drive.close().map_err(|error| failed(&error))
+    }
+
+    pub(crate) fn told(&self, restart: &RestartCost) -> Value {
+        json!({
+            "sectors_checked": self.checked,
+            "sectors_checked_after_restart": self.checked_after,
+            "sectors_unknown": self.unknown,
+            "restart": restart.to_json(),
+        })
+    }
+}
+
+fn failed(error: &DriveError) -> RunError {
+    RunError::Failed(error.to_string())
+}
+
+/// Bytes of a sector that no other sector and no other write has.
+fn fill(bytes: &mut [u8], sector: u64, version: u32) {
+    let mut word = sector << 32 ^ u64::from(version);
+    for part in bytes.chunks_exact_mut(8) {
+        // Knuth's constants; the high bits go over the low ones, which are poor.
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        part.copy_from_slice(&(word ^ word >> 32).to_le_bytes());
+    }
+}
