@@ -29,6 +29,9 @@ LIMITS_SECONDS ?= 3600
 # How many lives `make torture` tries; 8 take about an hour on two cores.
 LIVES ?= 8
 
+# How often `make torture` cuts the power under each file system and class of drives; 1000 take some three hours on two cores.
+CUTS ?= 1000
+
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -126,8 +129,10 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
 
 .PHONY: torture
-torture: ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
+torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
 	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
+	scripts/block-clients
+	$(PY) -m evidence.torture --cuts $(CUTS) --out docs/evidence
 
 .PHONY: papers
 papers: setup ## counts and claims on the papers' pages, from docs/evidence

@@ -1,0 +1,257 @@
+"""Databases over power cuts: no committed transaction is lost, balances add up, and their own checkers find nothing."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing, suppress
+from pathlib import Path
+from random import Random
+
+from evidence import served
+from evidence.served import Served, command
+from evidence.torture_filesystems import KINDS
+
+ACCOUNTS = 200
+"""Rows between which money is moved."""
+
+
+def sqlite_missing() -> str | None:
+    """The reason why SQLite cannot be tried here."""
+    return KINDS["ext4"].missing()
+
+
+def sqlite(place: Path, choices: str, cuts: int, seed: int) -> int:
+    """Cuts the power so often under transfers between accounts; the transactions that were committed.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    chance = Random(f"sqlite {seed}")
+    _make(place, choices)
+    committed = 0
+    for cut in range(cuts):
+        server = Served(place, *(served.any_cut(chance) if cut else []))
+        with (
+            suppress(AssertionError, OSError, sqlite3.Error),
+            served.attached(server) as device,
+            served.mounted(device, place / "mnt") as mnt,
+            closing(_opened(mnt, cut)) as database,
+        ):
+            for _ in range(chance.randrange(20, 200)):
+                _transfer(database, chance, committed + 1)
+                committed += 1
+        _end(server)
+        server = Served(place)
+        try:
+            with served.attached(server) as device, served.mounted(device, place / "mnt") as mnt:
+                committed = _check_sqlite(mnt, cut, committed)
+        except sqlite3.Error as error:
+            raise AssertionError(f"seed {seed}, cut {cut}: {error}") from error
+        except AssertionError as error:
+            raise AssertionError(f"SQLite, seed {seed}, cut {cut}: {error}") from error
+        assert server.end() == 0, server.said
+    return committed
+
+
+def _make(place: Path, choices: str) -> None:
+    served.make(place, choices, KINDS["ext4"].mebibytes)
+    server = Served(place)
+    with served.attached(server) as device:
+        command(*KINDS["ext4"].make, device)
+    assert server.end() == 0, server.said
+
+
+def _end(server: Served) -> None:
+    if server.process.poll() is None:
+        server.kill()
+    else:
+        server.wait()
+
+
+def _opened(mnt: Path, cut: int) -> sqlite3.Connection:
+    database = sqlite3.connect(mnt / "bank.sqlite", isolation_level=None)
+    # The rollback journal and the write-ahead log by turns.
+    database.execute(f"PRAGMA journal_mode = {'DELETE' if cut % 2 else 'WAL'}")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS account (number INTEGER PRIMARY KEY, balance INTEGER, note TEXT)"
+    )
+    database.execute("CREATE TABLE IF NOT EXISTS done (number INTEGER PRIMARY KEY)")
+    with suppress(sqlite3.IntegrityError):
+        database.execute("BEGIN")
+        database.executemany(
+            "INSERT INTO account VALUES (?, 0, ?)", ((number, "x" * 300) for number in range(ACCOUNTS))
+        )
+        database.execute("COMMIT")
+    if database.in_transaction:
+        database.execute("ROLLBACK")
+    return database
+
+
+def _transfer(database: sqlite3.Connection, chance: Random, number: int) -> None:
+    amount, (giver, taker) = chance.randrange(1000), chance.sample(range(ACCOUNTS), 2)
+    database.execute("BEGIN")
+    change = "UPDATE account SET balance = balance + ?, note = ? WHERE number = ?"
+    database.execute(change, (-amount, chance.randbytes(150).hex(), giver))
+    database.execute(change, (amount, chance.randbytes(150).hex(), taker))
+    database.execute("INSERT INTO done VALUES (?)", (number,))
+    database.execute("COMMIT")
+
+
+def _check_sqlite(mnt: Path, cut: int, committed: int) -> int:
+    """What was committed, which may be one more than is known."""
+    with closing(_opened(mnt, cut)) as database:
+        found = database.execute("PRAGMA integrity_check").fetchall()
+        assert found == [("ok",)], found
+        balance, accounts = database.execute("SELECT sum(balance), count(*) FROM account").fetchone()
+        assert (balance, accounts) == (0, ACCOUNTS), f"{accounts} balances add up to {balance}"
+        newest = database.execute("SELECT coalesce(max(number), 0) FROM done").fetchone()[0]
+        assert committed <= newest <= committed + 1, f"{committed} were committed, and {newest} are there"
+        return int(newest)
+
+
+def _postgres_bin() -> Path | None:
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    return places[-1] if places and (places[-1] / "initdb").exists() else None
+
+
+def postgres_missing() -> str | None:
+    """The reason why PostgreSQL cannot be tried here."""
+    if _postgres_bin() is None or shutil.which("runuser") is None:
+        return "needs PostgreSQL's server and runuser"
+    return KINDS["ext4"].missing()
+
+
+class Postgres:
+    """A PostgreSQL over a directory of the drive, run by its own user."""
+
+    def __init__(self, place: Path, *, full_page_writes: bool) -> None:
+        self.full_page_writes = "on" if full_page_writes else "off"
+        self.data, self.socket = place / "mnt" / "pg", place / "sockets"
+        bin_place = _postgres_bin()
+        assert bin_place is not None
+        self.bin = bin_place
+        self.socket.mkdir(exist_ok=True)
+        shutil.chown(self.socket, "postgres")
+
+    def run(self, program: str, *words: object, timeout_s: float = 300) -> str:
+        """Carries out a program of PostgreSQL; what it prints."""
+        return command("runuser", "-u", "postgres", "--", self.bin / program, *words, timeout_s=timeout_s)
+
+    def make(self) -> None:
+        """A new cluster with checksums of pages."""
+        self.data.mkdir()
+        shutil.chown(self.data, "postgres")
+        self.run("initdb", "-D", self.data, "-k", "-A", "trust", "--no-instructions")
+
+    def start(self) -> None:
+        """Starts, and replays the log."""
+        options = (
+            f"-k {self.socket} -h '' -c shared_buffers=8MB -c max_wal_size=32MB -c min_wal_size=32MB "
+            f"-c full_page_writes={self.full_page_writes}"
+        )
+        self.run("pg_ctl", "-D", self.data, "-w", "-t", 60, "-l", self.socket / "log", "-o", options, "start")
+
+    def stop(self, how: str) -> None:
+        """Stops; `immediate` leaves all to the next start."""
+        self.run("pg_ctl", "-D", self.data, "-w", "-m", how, "stop")
+
+    def query(self, text: str) -> list[str]:
+        """The first row."""
+        return self.run("psql", "-h", self.socket, "-d", "postgres", "-Atc", text).strip().split("|")
+
+    def bench(self, seconds: int) -> int:
+        """Runs transactions; those that were acknowledged."""
+        for old in self.socket.glob("acked.*"):
+            old.unlink()
+        words = [
+            "-h",
+            self.socket,
+            "-c",
+            4,
+            "-j",
+            1,
+            "-T",
+            seconds,
+            "-n",
+            "--log",
+            f"--log-prefix={self.socket}/acked",
+        ]
+        with suppress(AssertionError, subprocess.TimeoutExpired):
+            self.run("pgbench", *words, "postgres", timeout_s=seconds + 60)
+        return sum(len(file.read_text().splitlines()) for file in self.socket.glob("acked.*"))
+
+
+def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_writes: bool = True) -> int:
+    """Cuts the power so often under pgbench; the transactions that were committed.
+
+    Without `full_page_writes` its log has no copies of pages, and it relies on a drive that tears none of 8 KiB.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    chance = Random(f"postgres {seed}")
+    served.make(place, choices, 256)
+    # The server's user has to come to its files.
+    for part in (place, *place.parents):
+        if part.stat().st_mode & 0o001 == 0:
+            part.chmod(part.stat().st_mode | 0o011)
+    server, database = Served(place), Postgres(place, full_page_writes=full_page_writes)
+    with served.attached(server) as device:
+        # Files lie in clusters of PostgreSQL's pages.
+        command(*KINDS["ext4"].make, "-O", "bigalloc", "-C", 8192, device)
+        with served.mounted(device, place / "mnt"):
+            database.make()
+            database.start()
+            database.run("pgbench", "-h", database.socket, "-i", "-q", "-s", 1, "postgres")
+            database.stop("fast")
+    assert server.end() == 0, server.said
+    committed = 0
+    for cut in range(cuts):
+        server = Served(place, *(served.any_cut(chance) if cut else []))
+        with (
+            suppress(AssertionError, OSError),
+            served.attached(server) as device,
+            served.mounted(device, place / "mnt"),
+        ):
+            try:
+                database.start()
+                committed += database.bench(chance.randrange(1, 4))
+                if server.process.poll() is None:
+                    # Not reached yet: the power goes off now.
+                    server.kill()
+            finally:
+                _kill_postgres(database)
+        _end(server)
+        server = Served(place)
+        try:
+            with served.attached(server) as device, served.mounted(device, place / "mnt"):
+                committed = _check_postgres(database, committed)
+        except AssertionError as error:
+            _kill_postgres(database)
+            raise AssertionError(f"PostgreSQL, seed {seed}, cut {cut}: {error}") from error
+        assert server.end() == 0, server.said
+    return committed
+
+
+def _kill_postgres(database: Postgres) -> None:
+    """The power of its machine goes off too."""
+    with suppress(AssertionError, OSError, subprocess.TimeoutExpired):
+        database.stop("immediate")
+
+
+def _check_postgres(database: Postgres, committed: int) -> int:
+    database.start()
+    sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(tbalance) FROM pgbench_tellers)," \
+        " (SELECT sum(bbalance) FROM pgbench_branches), (SELECT coalesce(sum(delta), 0) FROM pgbench_history)," \
+        " (SELECT count(*) FROM pgbench_history)"  # fmt: skip
+    *balances, found = (int(number) for number in database.query(sums))
+    assert len(set(balances)) == 1, f"balances differ: {balances}"
+    # Of each client one may have been committed that it did not hear of.
+    assert found >= committed, f"{committed} transactions were acknowledged, and {found} are there"
+    database.run("pg_amcheck", "-h", database.socket, "--install-missing", "--heapallindexed", "postgres")
+    database.stop("fast")
+    database.run("pg_checksums", "--check", "-D", database.data)
+    return found

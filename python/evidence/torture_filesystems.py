@@ -1,0 +1,153 @@
+"""File systems over power cuts: what was fsynced is there, a mount replays the journal, the checker finds nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from evidence import served
+from evidence.served import Served, command
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A kind of file system, and what it is made and checked with."""
+
+    name: str
+    make: Sequence[str]
+    check: Sequence[str]
+    mebibytes: int
+    """The drive under it: as small as it can be made."""
+
+    def missing(self) -> str | None:
+        """The reason why it cannot be tried here."""
+        return served.missing(self.make[0], self.check[0])
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        FileSystem("ext4", ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0"], ["fsck.ext4", "-fn"], 96),
+        FileSystem("xfs", ["mkfs.xfs", "-q", "-f"], ["xfs_repair", "-n"], 320),
+        FileSystem("btrfs", ["mkfs.btrfs", "-q", "-f"], ["btrfs", "check", "--readonly"], 128),
+    )
+}  # fmt: skip
+
+
+@dataclass
+class Mail:
+    """A load like that of a mail server: files are written, fsynced, replaced by a rename, and deleted."""
+
+    chance: Random
+    kept: dict[str, str] = field(default_factory=dict)
+    """By name, the digest of what was fsynced."""
+    changing: set[str] = field(default_factory=set)
+    """Names of which something was begun since: they may be as before, or as begun, or gone."""
+    written: int = 0
+
+    def go_on(self, place: Path) -> None:
+        """One operation.
+
+        Raises:
+            OSError: the power is gone.
+        """
+        name = f"box-{self.chance.randrange(40)}"
+        data = self.chance.randbytes(self.chance.choice([700, 4096, 20_000, 150_000]))
+        self.written += len(data)
+        if name in self.kept and self.chance.random() < 0.2:
+            self.changing.add(name)
+            del self.kept[name]
+            (place / name).unlink()
+            return
+        loose = self.chance.random() < 0.3
+        self.changing.add(name)
+        self.kept.pop(name, None)
+        _write(place / f"{name}.new", data, lasts=not loose)
+        (place / f"{name}.new").replace(place / name)
+        if not loose:
+            _fsync_directory(place)
+            self.kept[name] = hashlib.sha256(data).hexdigest()
+            self.changing.discard(name)
+
+    def check(self, place: Path) -> None:
+        """What was fsynced is there.
+
+        Raises:
+            AssertionError: it is not.
+        """
+        for name, digest in self.kept.items():
+            found = hashlib.sha256((place / name).read_bytes()).hexdigest()
+            assert found == digest, f"{name} is not what was fsynced"
+        self.changing.clear()
+
+
+def _write(file: Path, data: bytes, *, lasts: bool) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        os.write(descriptor, data)
+        if lasts:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _fsync_directory(place: Path) -> None:
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def torture(kind: FileSystem, place: Path, choices: str, cuts: int, seed: int) -> int:
+    """Cuts the power so often; the bytes that were written.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    chance = Random(f"{kind.name} {seed}")
+    served.make(place, choices, kind.mebibytes)
+    server = Served(place)
+    with served.attached(server) as device:
+        command(*kind.make, device)
+    assert server.end() == 0, server.said
+    mail = Mail(chance)
+    for cut in range(cuts):
+        # The first one after the load, so that there is something to lose.
+        server = Served(place, *(served.any_cut(chance) if cut else []))
+        # The power may go off while the journal is replayed.
+        with (
+            suppress(AssertionError, OSError),
+            served.attached(server) as device,
+            served.mounted(device, place / "mnt") as mnt,
+        ):
+            for _ in range(chance.randrange(20, 120)):
+                mail.go_on(mnt)
+        if server.process.poll() is None:
+            server.kill()
+        else:
+            server.wait()
+        try:
+            _look(kind, place, mail)
+        except AssertionError as error:
+            raise AssertionError(f"{kind.name}, seed {seed}, cut {cut}: {error}") from error
+    return mail.written
+
+
+def _look(kind: FileSystem, place: Path, mail: Mail) -> None:
+    server = Served(place)
+    try:
+        with served.attached(server) as device:
+            with served.mounted(device, place / "mnt") as mnt:
+                mail.check(mnt)
+            command(*kind.check, device)
+    except OSError as error:
+        raise AssertionError(f"what should be readable is not: {error}") from error
+    finally:
+        code = server.end()
+    assert code == 0, server.said
