@@ -121,8 +121,8 @@ def page(points: Sequence[Point], absent: Sequence[str]) -> str:
         "",
         f"Written by `python -m evidence.sampling`. {near} of {len(vouched)} samples by the page are within "
         f"{100 * TOLERANCE:g} % of the whole device's WAF; what is not is marked **. Of traces there are samples by "
-        "runs of several pages beside them, which put more onto a plane than the whole device does. A device of 16 GiB in "
-        f"71,680 blocks of 64 pages of 4 KiB; four samples of a 32nd.{gone} The last column is how many times "
+        "runs of several pages beside them, which put more onto a plane than the whole device does. A device of 16 GiB "
+        f"in 71,680 blocks of 64 pages of 4 KiB; four samples of a 32nd.{gone} The last column is how many times "
         "as long the whole took as one sample, ageing included.",
         "",
         "| workload | policy | run | WAF | of samples | difference | faster |",
