@@ -35,7 +35,8 @@ MACHINE = (
 """Files of `timed` that are to know no feature."""
 
 FEATURES = re.compile(
-    r"suspen|cache|follow|wordline|one_shot|two_pass|(?:first|second)_pass|codeword|slow_die|\blink\b", re.I
+    r"suspen|cache|follow|wordline|one_shot|two_pass|(?:first|second)_pass|codeword|slow_die|retr(?:y|ies)|\blink\b",
+    re.I,
 )
 """How features of a chip, and the link, are called in the code."""
 

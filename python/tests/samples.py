@@ -8,7 +8,7 @@ import numpy as np
 
 from ftlab.results.result import Columns, Result
 
-CAUSES = ("host", "gc", "mapping", "refresh", "backup", "wear", "rmw", "pad")
+CAUSES = ("host", "gc", "mapping", "refresh", "backup", "wear", "rmw", "pad", "retry")
 LATENCY_KEYS = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")
 
 
@@ -112,6 +112,7 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float, request: i
             "multiplane": {"read_fraction": 0.1, "program_fraction": 0.3, "erase_fraction": 0.0},
             "suspends": {"programs": 0, "erases": 0, "overhead_s": 0.0},
             "cache_mode": {"reads": 0, "programs": 0},
+            "retried": {"pages": 0, "soft": 0, "uncorrectable": 0},
         },
         "waf": waf * 4096 / request,
         "waf_units": waf,

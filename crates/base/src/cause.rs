@@ -23,15 +23,26 @@ pub enum Cause {
     Rmw = 6,
     /// Dummy pages that fill up what is programmed together, so that data which wait there can be programmed.
     Pad = 7,
+    /// Pages that could not be corrected are read again, whoever they are for.
+    Retry = 8,
 }
 
 /// Causes that there are.
-pub const CAUSES: usize = 8;
+pub const CAUSES: usize = 9;
 
 impl Cause {
     /// Every cause, in the order of the report.
-    pub const ALL: [Cause; CAUSES] =
-        [Cause::Host, Cause::Gc, Cause::Mapping, Cause::Refresh, Cause::Backup, Cause::Wear, Cause::Rmw, Cause::Pad];
+    pub const ALL: [Cause; CAUSES] = [
+        Cause::Host,
+        Cause::Gc,
+        Cause::Mapping,
+        Cause::Refresh,
+        Cause::Backup,
+        Cause::Wear,
+        Cause::Rmw,
+        Cause::Pad,
+        Cause::Retry,
+    ];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
@@ -44,6 +55,7 @@ impl Cause {
             Cause::Wear => "wear",
             Cause::Rmw => "rmw",
             Cause::Pad => "pad",
+            Cause::Retry => "retry",
         }
     }
 }

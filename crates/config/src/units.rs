@@ -42,7 +42,16 @@ const SIZE: Dimension = Dimension {
 };
 
 const TIME: Dimension = Dimension {
-    units: &[("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)],
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
+    ],
     base: "nanoseconds",
     example: "a time such as \"75us\" or \"1.6ms\"",
 };

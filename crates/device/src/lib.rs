@@ -103,6 +103,7 @@ pub fn features() -> Vec<&'static FeatureKey> {
         &suspend::ERASE,
         &transfer::READ_TRANSFER,
         &slow_die::SLOW_DIE,
+        &nand::media::MEDIA,
     ]
 }
 

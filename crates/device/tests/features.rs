@@ -22,12 +22,13 @@ struct Chip {
 }
 
 /// What counts the deeds of a choice.
-const SIGNS: [(&str, &[&str], &str); 5] = [
+const SIGNS: [(&str, &[&str], &str); 6] = [
     ("programming", &["two-pass"], "flash.first_passes"),
     ("cache_read", &["on"], "flash.cache_mode.reads"),
     ("cache_program", &["on"], "flash.cache_mode.programs"),
     ("program_suspend", &["reads"], "flash.suspends.programs"),
     ("erase_suspend", &["reads", "reads-and-writes"], "flash.suspends.erases"),
+    ("media", &["formula", "table"], "flash.by_cause.retry.reads"),
 ];
 
 impl Chip {
@@ -52,7 +53,11 @@ impl Chip {
         config.device.timing.read = vec![Duration::from_us(50), Duration::from_us(90)];
         config.device.timing.program = vec![Duration::from_us(900); 2];
         for &(key, name) in &self.choices {
-            let params: &[_] = if name == "sectors" { &[("codeword", ParamValue::Size(512))] } else { &[] };
+            let params: &[_] = match name {
+                "sectors" => &[("codeword", ParamValue::Size(512))],
+                "formula" | "table" => &[("age", ParamValue::Time(YEAR))],
+                _ => &[],
+            };
             equip(&mut config.device, key, name, params);
         }
         config.device.user_capacity = 2 * 2 * 28 * 16 * 1024 / 2;

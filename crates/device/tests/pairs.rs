@@ -90,6 +90,7 @@ impl Mechanism {
             Mechanism::Feature("programming", name) => name.into(),
             Mechanism::Feature("erase_suspend", "reads-and-writes") => "erase suspend, writes".into(),
             Mechanism::Feature("read_transfer", name) => format!("transfer of {name}"),
+            Mechanism::Feature("media", name) => format!("media by {name}"),
             Mechanism::Feature(key, _) => key.replace('_', " "),
             Mechanism::Link => "link of the host".into(),
         }
@@ -149,6 +150,7 @@ impl Mechanism {
             Mechanism::Feature("cache_program", _) => Some("flash.cache_mode.programs"),
             Mechanism::Feature("program_suspend", _) => Some("flash.suspends.programs"),
             Mechanism::Feature("erase_suspend", _) => Some("flash.suspends.erases"),
+            Mechanism::Feature("media", _) => Some("flash.by_cause.retry.reads"),
             _ => None,
         }
     }
@@ -472,6 +474,7 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
         ],
         "fifo" | "lru" => &[("size", ParamValue::Size(8192))],
         "sectors" => &[("codeword", ParamValue::Size(512))],
+        "formula" | "table" => &[("age", ParamValue::Time(YEAR))],
         _ => &[],
     }
 }

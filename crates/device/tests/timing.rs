@@ -11,6 +11,8 @@ mod common;
 mod controller;
 #[path = "timing/link.rs"]
 mod link;
+#[path = "timing/media.rs"]
+mod media;
 #[path = "timing/one_shot.rs"]
 mod one_shot;
 #[path = "timing/open.rs"]

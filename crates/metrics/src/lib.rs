@@ -27,7 +27,7 @@ pub use latency::Latency;
 pub use locality::Locality;
 pub use occupancy::Occupancy;
 pub use progress::Progress;
-pub use recorder::{CacheMode, RecordedShape, Recorder, Suspends};
+pub use recorder::{CacheMode, RecordedShape, Recorder, Retried, Suspends};
 pub use split::{LatencyPart, LatencyParts, SplitLatencies};
 pub use summary::{Report, deterministic, summary};
 pub use table::{Column, Table};

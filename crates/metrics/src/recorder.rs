@@ -51,6 +51,17 @@ pub struct CacheMode {
     pub programs: u64,
 }
 
+/// Pages that had to be read again, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retried {
+    /// All of them.
+    pub pages: u64,
+    /// Of these, the ones that were decoded softly.
+    pub soft: u64,
+    /// Of those, the ones that could not be corrected even so.
+    pub uncorrectable: u64,
+}
+
 /// Collects counters, latencies, busy times and the series of one run.
 ///
 /// Call [`Recorder::reset`] where preconditioning ends and [`Recorder::finish`] where the run ends; the
@@ -62,6 +73,7 @@ pub struct Recorder {
     pub counters: Counters,
     suspends: Suspends,
     cache_mode: CacheMode,
+    retried: Retried,
     shape: RecordedShape,
     /// By request kind.
     latencies: [Latency; 4],
@@ -101,6 +113,7 @@ impl Recorder {
             counters: Counters::default(),
             suspends: Suspends::default(),
             cache_mode: CacheMode::default(),
+            retried: Retried::default(),
             shape,
             latencies: std::array::from_fn(|_| Latency::new()),
             channels: vec![BusyTime::IDLE; shape.channels as usize],
@@ -123,6 +136,7 @@ impl Recorder {
         self.counters = Counters::default();
         self.suspends = Suspends::default();
         self.cache_mode = CacheMode::default();
+        self.retried = Retried::default();
         self.latencies.iter_mut().for_each(Latency::clear);
         self.channels.fill(BusyTime::IDLE);
         self.dies.fill(BusyTime::IDLE);
@@ -249,6 +263,18 @@ impl Recorder {
         let CacheMode { reads, programs } = self.cache_mode;
         let parts = u64::from(self.shape.in_step.channels);
         self.shape.timed.then_some(CacheMode { reads: reads * parts, programs: programs * parts })
+    }
+
+    /// A page has to be read again: it is decoded softly in the end, or not even that corrects it.
+    pub fn page_retried(&mut self, is_soft: bool, is_uncorrectable: bool) {
+        self.retried.pages += 1;
+        self.retried.soft += u64::from(is_soft);
+        self.retried.uncorrectable += u64::from(is_uncorrectable);
+    }
+
+    /// Pages that had to be read again; `None` where operations take no time.
+    pub fn retried(&self) -> Option<Retried> {
+        self.shape.timed.then_some(self.retried)
     }
 
     /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where

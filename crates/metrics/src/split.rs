@@ -39,6 +39,8 @@ pub enum LatencyPart {
     Wear,
     /// The die wrote or read backups of paired pages.
     Backup,
+    /// The die read pages again that could not be corrected: the page's own, or others before it.
+    Retry,
     /// A command waited for the channel: the page's own, or that of its die.
     Channel,
     /// A program or an erase of the die was being suspended. Its resume counts as the operation.
@@ -63,7 +65,7 @@ pub enum LatencyPart {
 
 impl LatencyPart {
     /// Every part, in the order of the report.
-    pub const ALL: [LatencyPart; 20] = [
+    pub const ALL: [LatencyPart; 21] = [
         LatencyPart::Queue,
         LatencyPart::GcWait,
         LatencyPart::HostRead,
@@ -74,6 +76,7 @@ impl LatencyPart {
         LatencyPart::Mapping,
         LatencyPart::Wear,
         LatencyPart::Backup,
+        LatencyPart::Retry,
         LatencyPart::Channel,
         LatencyPart::Suspend,
         LatencyPart::Admission,
@@ -106,6 +109,7 @@ impl LatencyPart {
             (_, Cause::Mapping) => LatencyPart::Mapping,
             (_, Cause::Wear) => LatencyPart::Wear,
             (_, Cause::Backup) => LatencyPart::Backup,
+            (_, Cause::Retry) => LatencyPart::Retry,
         }
     }
 }
@@ -140,6 +144,7 @@ const NAMES: [Names; LatencyPart::ALL.len()] = names![
     "mapping",
     "wear",
     "backup",
+    "retry",
     "channel",
     "suspend",
     "admission",

@@ -7,7 +7,7 @@ use base::{Cause, OpKind, RequestKind};
 use serde_json::{Map, Value, json};
 
 use crate::counters::{Counters, ratio};
-use crate::recorder::{CacheMode, Recorder, Suspends};
+use crate::recorder::{CacheMode, Recorder, Retried, Suspends};
 use crate::usage::Usage;
 use crate::wear::Wear;
 
@@ -40,7 +40,7 @@ pub fn summary(report: &Report<'_>) -> Value {
         "seed": report.seed,
         "config": report.config,
         "host": host(recorder),
-        "flash": flash(counters, recorder.suspends(), recorder.cache_mode()),
+        "flash": flash(counters, recorder.suspends(), recorder.cache_mode(), recorder.retried()),
         "waf": counters.waf(recorder.shape().page_bytes),
         "waf_units": counters.waf_units(),
         "gc": gc(counters),
@@ -99,7 +99,7 @@ fn host(recorder: &Recorder) -> Value {
 }
 
 /// `suspends.overhead_s`: array time in which neither the operation went on nor reads were taken.
-fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>) -> Value {
+fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>, retried: Option<Retried>) -> Value {
     let by_cause: Map<String, Value> = Cause::ALL
         .iter()
         .map(|&cause| {
@@ -133,6 +133,11 @@ fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>
         "cache_mode": {
             "reads": cache_mode.map(|all| all.reads),
             "programs": cache_mode.map(|all| all.programs),
+        },
+        "retried": {
+            "pages": retried.map(|all| all.pages),
+            "soft": retried.map(|all| all.soft),
+            "uncorrectable": retried.map(|all| all.uncorrectable),
         },
     })
 }
@@ -271,13 +276,14 @@ mod tests {
                 ("/host/flush_latency_us", LATENCY),
                 (
                     "/flash",
-                    "page_reads page_programs block_erases copybacks reprograms first_passes by_cause multiplane suspends cache_mode",
+                    "page_reads page_programs block_erases copybacks reprograms first_passes by_cause multiplane suspends cache_mode retried",
                 ),
-                ("/flash/by_cause", "host gc mapping refresh backup wear rmw pad"),
+                ("/flash/by_cause", "host gc mapping refresh backup wear rmw pad retry"),
                 ("/flash/by_cause/backup", "reads programs erases copybacks"),
                 ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
                 ("/flash/suspends", "programs erases overhead_s"),
                 ("/flash/cache_mode", "reads programs"),
+                ("/flash/retried", "pages soft uncorrectable"),
                 ("/gc", "invocations foreground forward preempted moved_pages moved_per_victim"),
                 ("/utilisation", "channel die"),
                 ("/utilisation/channel", "host gc idle transfer"),

@@ -16,6 +16,7 @@ mod disturb;
 mod errors;
 mod faults;
 mod image;
+pub mod media;
 mod passes;
 mod saved;
 mod store;

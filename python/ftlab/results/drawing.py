@@ -37,6 +37,7 @@ CAUSE_COLOURS = {
     "wear": "#e69f00",
     "rmw": "#56b4e9",
     "pad": "#a6761d",
+    "retry": "#a50f15",
     "idle": "#e6e6e6",
 }
 KIND_COLOURS = {"read": "#cdb891", "program": "#8a6d3b", "erase": "#3b2f2f", "idle": "#e6e6e6"}

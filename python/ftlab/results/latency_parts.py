@@ -49,6 +49,10 @@ PARTS = {
         "suspends", "its die suspended a program or an erase", "suspends",
         ("device.program_suspend", "device.erase_suspend"),
     ),
+    "retry": Part(
+        "read retries", "its die read pages again that could not be corrected", "read retries",
+        ("device.media", "device.wear.pe_cycles"),
+    ),
     "channel": Part(
         "channel", "a command waited for the channel", "the channel",
         ("device.timing.channel_rate", "device.channels"),

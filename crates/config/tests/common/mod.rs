@@ -282,6 +282,7 @@ pub fn registry() -> Registry {
         &suspend::ERASE,
         &transfer::READ_TRANSFER,
         &slow_die::SLOW_DIE,
+        &nand::media::MEDIA,
     ];
     Registry { features, seams, generators: GENERATORS, own: &["victim", "allocation"], trace_formats: TRACE_FORMATS }
 }

@@ -407,6 +407,7 @@ impl Passage {
     fn page_left<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32, die: Die) -> Transferred {
         let record = &mut self.dies[die.index()];
         let carried = record.command.item(usize::from(record.sent)).carried;
+        let fails = P::Chip::fails(context, die, record);
         record.sent += 1;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
@@ -426,6 +427,9 @@ impl Passage {
             self.ways.timers.set(delay.line.0, context.now + delay.time, number);
         } else {
             self.ways.grant(context, number, die, record, record.command.load());
+        }
+        if fails {
+            return Transferred::DataOut { die, is_last, corrected: None };
         }
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));

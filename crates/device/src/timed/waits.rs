@@ -454,6 +454,8 @@ fn role_in(what: LatencyPart) -> Role {
 /// waited for its map entry, so for all that is done for the map, and for nothing else.
 fn counts_as(part: LatencyPart, own: Option<LatencyPart>, lacks_entry: bool) -> LatencyPart {
     match part {
+        // Its own retries are no service.
+        LatencyPart::Retry => LatencyPart::Retry,
         part if own == Some(part) => LatencyPart::Service,
         LatencyPart::Queue | LatencyPart::GcWait | LatencyPart::Mapping if lacks_entry => LatencyPart::Map,
         part => part,

@@ -36,6 +36,9 @@ pub fn equip(device: &mut Device, key: &str, name: &str, params: &[(&str, ParamV
     params.iter().for_each(|&(param, value)| selection.set(param, value));
 }
 
+/// An age of data at which most pages have to be read again.
+pub const YEAR: Duration = Duration(365 * 86_400_000_000_000);
+
 /// Every feature of a chip by key and name, the defaults left out.
 pub fn features() -> Vec<(&'static str, &'static str)> {
     let of = |feature: &&'static FeatureKey| feature.choices[1..].iter().map(|choice| (feature.key, choice.name));
@@ -396,9 +399,8 @@ pub fn of_feature(param: &Param, page_size: u32, dies: u32, r: &mut Chance) -> P
         ParamKind::Integer { min, max, .. } => (min + r.below_u32(4)).min(max).into(),
         ParamKind::Number { default, min, max } => (*pick(r, &[min, default, max.min(10.0)])).into(),
         ParamKind::Time { default, min, max } => (*pick(r, &[min, Duration(10_000), default])).clamp(min, max).into(),
-        ParamKind::Word(_) | ParamKind::Flag { .. } => {
-            panic!("`{}` has words: make it a dimension of its own", param.name)
-        }
+        ParamKind::Word(words) => (*pick::<&'static str>(r, words)).into(),
+        ParamKind::Flag { .. } => (r.below(2) == 0).into(),
     }
 }
 

@@ -52,7 +52,7 @@ fn outcome(config: &Config) -> Outcome {
 }
 
 /// What the requests of a trace, at their own times, waited for, in the order in which they complete.
-fn replayed(config: &Config, depth: Option<u32>, rows: &[(u64, &str, u64, u64)]) -> Vec<Parts> {
+pub(super) fn replayed(config: &Config, depth: Option<u32>, rows: &[(u64, &str, u64, u64)]) -> Vec<Parts> {
     parts(&replay(config, depth, rows))
 }
 
@@ -374,6 +374,9 @@ fn parts_add_up_on_any_device() {
         }
         if seed % 4 == 1 && config.in_step().parts() == 1 {
             *config.device.features.get_mut("slow_die") = Selection::default_of(&base::slow_die::SLOW_DIE.choices[1]);
+        }
+        if seed % 3 == 0 && config.in_step().parts() == 1 {
+            equip(&mut config.device, "media", "formula", &[]);
         }
         seen.extend(attempt(&config, &format!("case {seed}")));
         let _ = std::fs::remove_file(&path);

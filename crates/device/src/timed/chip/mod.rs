@@ -9,6 +9,7 @@ mod rows;
 
 mod cache;
 pub(crate) mod one_shot;
+mod retry;
 mod slow_die;
 mod suspend;
 mod transfer;
@@ -26,6 +27,7 @@ use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;
 use cache::CacheModes;
 use one_shot::Wordlines;
+use retry::Retries;
 use slow_die::SlowDie;
 use suspend::Suspend;
 use transfer::Transfer;
@@ -63,6 +65,7 @@ pub(in crate::timed) trait Feature: Sized {
 }
 
 features! {
+    retries: Retries,
     suspend: Suspend,
     wordlines: Wordlines,
     cache: CacheModes,
@@ -93,6 +96,9 @@ asked! {
 
     /// That second command.
     first ahead(context: &Context<'_, P>, die: Die) -> Option<Command>;
+
+    /// That second command is a read, which needs the registers next.
+    any is_followed_by_read(context: &Context<'_, P>, die: Die) -> bool;
 
     /// A command that the array of a die has begun and not finished, besides the one that it works on.
     first unfinished(context: &Context<'_, P>, die: Die) -> Option<Command>;
@@ -151,6 +157,10 @@ asked! {
     any granted(
         ways: &mut Ways, context: &mut Context<'_, P>, number: u32, die: Die, phase: Phase, is_command: bool
     ) -> bool;
+
+    /// A page of a read has left its die, the one that is sent now. Returns whether the controller cannot correct it, so that it is
+    /// not there yet.
+    any fails(context: &mut Context<'_, P>, die: Die, record: &DieRecord) -> bool;
 
     /// The command of a die is over. Returns whether the die has something left to do, which makes it go on.
     any is_left(ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord) -> bool;

@@ -67,6 +67,11 @@ impl Chip<Any> for CacheModes {
         Some(*context.chip.cache.followers.command(die))
     }
 
+    fn is_followed_by_read(context: &Context<'_>, die: Die) -> bool {
+        let followers = &context.chip.cache.followers;
+        followers.stage(die) != Stage::None && followers.command(die).kind() == OpKind::Read
+    }
+
     fn prolongs(context: &mut Context<'_>, die: Die, command: &Command) -> Option<Delay> {
         let CacheModes { followers, lead } = &mut context.chip.cache;
         let busy = if command.kind() == OpKind::Program { followers.take_busy(die) } else { Duration::ZERO };

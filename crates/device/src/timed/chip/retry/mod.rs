@@ -1,0 +1,163 @@
+//! Pages that cannot be corrected are read again, until they can be or are given up.
+//!
+//! When a page has left its die the controller tries to correct it. Those of a command that it cannot correct are the die's next
+//! command, which reads them with other reference voltages; it is for the cause `retry`. How often a page has to be read is what
+//! [`nand::media`] says, by the age of its data. What is left to do on each die is in `again`.
+
+mod again;
+
+use base::{Cause, Die, Duration, Instant, OpKind, PageLayout, Ppn};
+use config::Config;
+use engine::Chance;
+use metrics::LatencyPart;
+use nand::media::{Endured, Media, MediaSetup, MediaShape};
+
+use crate::errors::Refusal;
+use crate::gang;
+use crate::timed::command::{Carried, Command};
+use crate::timed::context::Context;
+use crate::timed::die::{DieRecord, Phase, Ways, count};
+use crate::timed::plan::{Any, Chip, Feature, Features};
+use crate::timed::timing::{Delay, Timing};
+use again::Again;
+
+/// Read retries.
+pub(in crate::timed) struct Retries {
+    /// The errors of pages; `None`: there are none.
+    media: Option<Box<Media>>,
+    /// P/E cycles of all blocks before the first erase.
+    cycles: u32,
+    /// By die; empty where there are no errors.
+    dies: Vec<Again>,
+    /// How long it takes to find out that a page cannot be corrected.
+    correction: Delay,
+}
+
+impl Feature for Retries {
+    fn is_configured(config: &Config) -> bool {
+        MediaSetup::of(&config.device.features).is_some()
+    }
+
+    /// Refuses pages of several parts in step, which would be read again together.
+    fn check(config: &Config) -> Result<(), Refusal> {
+        if Retries::is_configured(config) && config.in_step().parts() > 1 {
+            return Err(Refusal {
+                key: "device.media",
+                message: "each page is read again until it can be corrected, and channels or planes in step read theirs together".into(),
+                help: "use `ftl.reclaim_unit` = \"block\" or \"twin\", or `device.media` = \"none\"".into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn bytes_of_die(config: &Config) -> usize {
+        let geometry = gang::geometry(config);
+        let dies = u64::from(geometry.dies());
+        let (blocks, pages) = (geometry.blocks(), geometry.pages());
+        size_of::<Again>() + Media::bytes(u64::from(blocks).div_ceil(dies), pages.div_ceil(dies)) as usize
+    }
+
+    fn new(config: &Config, dies: u32, timing: &mut Timing) -> Retries {
+        let cycles = config.device.wear.pe_cycles;
+        let Some(setup) = MediaSetup::of(&config.device.features) else {
+            return Retries { media: None, cycles, dies: Vec::new(), correction: Delay::NONE };
+        };
+        let (geometry, device) = (gang::geometry(config), &config.device);
+        let layout = PageLayout::new(device.cell, device.program_order, geometry.pages_per_block, geometry.parts);
+        let shape = MediaShape {
+            blocks: geometry.blocks(),
+            pages_per_block: geometry.pages_per_block,
+            page_size: gang::page_size(config) as u32,
+            layout: &layout,
+        };
+        let mut random = Chance::new(config.run.seed, "media");
+        let media = Media::new(setup, shape, || random.next());
+        let correction = timing.delay(timing.ecc + timing.ecc_page);
+        Retries { media: Some(Box::new(media)), cycles, dies: vec![Again::NOTHING; dies as usize], correction }
+    }
+
+    fn is_over(&self) -> bool {
+        self.dies.iter().all(|again| !again.is_due())
+    }
+}
+
+impl Chip<Any> for Retries {
+    fn has_more(context: &Context<'_>, die: Die) -> bool {
+        context.chip.retries.dies.get(die.index()).is_some_and(Again::is_under_way)
+    }
+
+    /// Before the array reads again, the controller has found out that it must.
+    fn prolongs(context: &mut Context<'_>, _: Die, command: &Command) -> Option<Delay> {
+        let correction = context.chip.retries.correction;
+        (command.cause() == Cause::Retry && correction.time > Duration::ZERO).then_some(correction)
+    }
+
+    /// Data age from the end of their program on.
+    fn runs(_: &mut Ways, context: &mut Context<'_>, _: Die, record: &mut DieRecord, (_, until): (Instant, Instant)) {
+        let Some(media) = &mut context.chip.retries.media else { return };
+        if record.command.kind() == OpKind::Program {
+            let flash = &context.device.flash;
+            record.command.ppns().for_each(|ppn| media.programmed(flash.block_of(ppn), flash.page_offset(ppn), until));
+        }
+    }
+
+    fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
+        if context.chip.retries.media.is_none() {
+            return false;
+        }
+        let (at, command) = (usize::from(record.sent), &record.command);
+        let retries = if command.cause() == Cause::Retry {
+            context.chip.retries.dies[die.index()].left(at)
+        } else {
+            if at == 0 {
+                context.chip.retries.dies[die.index()].command_leaves();
+            }
+            judge(context, command.item(at).ppn)
+        };
+        if retries == 0 {
+            return false;
+        }
+        let item = command.item(at);
+        context.chip.retries.dies[die.index()].add(item, retries - 1);
+        if let Carried::Transaction(page) = item.carried {
+            context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+        }
+        true
+    }
+
+    /// Pages that could not be corrected are read again, once a read that follows in cache mode has left the registers.
+    fn is_left(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
+        let Some(again) = context.chip.retries.dies.get_mut(die.index()) else { return false };
+        again.end();
+        if !again.is_due() || Features::is_followed_by_read(context, die) {
+            return false;
+        }
+        record.command = context.chip.retries.dies[die.index()].take();
+        record.sent = 0;
+        let load = record.command.load();
+        count(context, die, &record.command, load);
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::Retry));
+        if ways.timing.has_command_cycles() {
+            // The channel is released next, and goes to commands first.
+            record.phase = Phase::Command;
+            ways.channels[record.channel as usize].commands.push_back(die);
+        } else {
+            ways.start_array(context, die, record, load, context.now);
+        }
+        true
+    }
+}
+
+/// How often a page that was read just now has to be read again.
+fn judge(context: &mut Context<'_>, ppn: Ppn) -> u8 {
+    let Retries { media: Some(media), cycles, .. } = &mut context.chip.retries else { return 0 };
+    let flash = &context.device.flash;
+    let (block, page) = (flash.block_of(ppn), flash.page_offset(ppn));
+    let state = flash.nand().blocks()[block.index()];
+    let endured = Endured { cycles: *cycles + state.erases, reads: state.reads };
+    let correction = media.read(block, page, endured, context.now);
+    if correction.retries > 0 && !context.draining {
+        context.device.recorder.page_retried(correction.is_soft, correction.is_uncorrectable);
+    }
+    correction.retries
+}
