@@ -228,3 +228,36 @@ def test_an_image_of_another_device_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "in use by another process" in done.stderr
     first.end()
+
+
+def test_a_run_with_real_bytes_checks_them_and_leaves_a_drive(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "ftlab",
+        "run",
+        *SMALL,
+        "--set",
+        "workload.volume=2x",
+        "--set",
+        "run.precondition=none",
+    ]
+    device = ["--set", "run.executor=device", "--image", "disk"]
+    done = subprocess.run(
+        [*command, *device], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "after a power cut" in done.stdout and "sectors, all likewise" in done.stdout, done.stdout
+    again = subprocess.run(
+        [*command, *device, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    told = json.loads(again.stdout)
+    assert told["device"]["sectors_checked_after_restart"] > 4000, told["device"]
+    assert not told["device"]["restart"]["from_checkpoint"] and told["run"]["image"] == "disk"
+    serving = Serving(tmp_path)
+    restart = serving.end()["restart"]
+    assert isinstance(restart, dict) and restart["from_checkpoint"], restart
+    wrong = subprocess.run(
+        [*command, "--image", "other"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert wrong.returncode == 2 and "an image needs `run.executor" in wrong.stderr, wrong.stderr
