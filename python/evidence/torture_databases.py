@@ -50,6 +50,7 @@ def sqlite(place: Path, choices: str, cuts: int, seed: int) -> int:
         except sqlite3.Error as error:
             raise AssertionError(f"seed {seed}, cut {cut}: {error}") from error
         except AssertionError as error:
+            _end(server)
             raise AssertionError(f"SQLite, seed {seed}, cut {cut}: {error}") from error
         assert server.end() == 0, server.said
     return committed
@@ -149,6 +150,8 @@ class Postgres:
 
     def start(self) -> None:
         """Starts, and replays the log."""
+        # After a power cut no process of this number is there; here it may be one that nobody waited for.
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
         options = (
             f"-k {self.socket} -h '' -c shared_buffers=8MB -c max_wal_size=32MB -c min_wal_size=32MB "
             f"-c full_page_writes={self.full_page_writes}"
@@ -232,6 +235,7 @@ def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_write
                 committed = _check_postgres(database, committed)
         except AssertionError as error:
             _kill_postgres(database)
+            _end(server)
             raise AssertionError(f"PostgreSQL, seed {seed}, cut {cut}: {error}") from error
         assert server.end() == 0, server.said
     return committed
