@@ -86,11 +86,10 @@ const WRITES_BY: (&str, &[&str]) = (
     &["device.erase_suspend=\"reads-and-writes\"", "device.timing.erase=\"9ms\"", "ftl.allocation=\"CWDP\""],
 );
 
-/// What wordlines go with. After a cut, collections ahead of need leave too few free blocks under two passes, and with units below the
-/// page: an open fault.
+/// What wordlines go with.
 fn besides_wordlines(programming: &[&str]) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     let twice = programming == TWO_PASS;
-    BESIDES.iter().filter(move |(what, _)| *what != "forward collections" && !(twice && *what == WRITES_BY.0))
+    BESIDES.iter().filter(move |(what, _)| !(twice && *what == WRITES_BY.0))
 }
 
 #[test]

@@ -238,7 +238,8 @@ impl<M: Mechanisms> PageMap<M> {
             return false;
         }
         let stream = self.host_stream(lpn, self.kernel.is_mapped(lpn));
-        let needs_room = !self.kernel.is_open(domain, stream) || self.kernel.is_cramped(domain);
+        let needs_room =
+            !self.kernel.is_open(domain, stream) || self.kernel.is_cramped(domain) || self.kernel.is_low(domain);
         if needs_room && self.make_room(domain, stream) {
             return false;
         }
@@ -308,11 +309,11 @@ impl<M: Mechanisms> PageMap<M> {
         self.announced(place.at, PagePayload::Data(lpn), tag)
     }
 
-    /// Begins a collection if the host's active block is full and the domain is down to its reserve.
+    /// Begins a collection if the host's active block is full and the domain is down to its reserve, or if it is below its floor.
     pub(crate) fn collect_if_needed(&mut self, domain: Domain) {
         if self.kernel.job(domain).is_none()
-            && !self.kernel.is_open(domain, Stream::FIRST)
-            && self.kernel.is_short(domain)
+            && (!self.kernel.is_open(domain, Stream::FIRST) && self.kernel.is_short(domain)
+                || self.kernel.is_low(domain))
         {
             self.collect_for_room(domain, Stream::FIRST);
         }

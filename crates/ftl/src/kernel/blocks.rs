@@ -107,6 +107,12 @@ impl Kernel {
         self.domains[domain.index()].free <= self.budget.reserve
     }
 
+    /// True if a domain has to make room, also where its active block takes pages: a power cut left it too little.
+    #[inline]
+    pub(crate) fn is_low(&self, domain: Domain) -> bool {
+        self.domains[domain.index()].free < self.budget.floor
+    }
+
     /// Takes a free unit out of the pool, of which only LSB pages are used and which is no victim.
     pub(crate) fn set_aside(&mut self, domain: Domain) -> Frontier {
         let unit = self.pool.take(domain).expect("the limit on the user space leaves a unit to set aside");

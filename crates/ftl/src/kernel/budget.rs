@@ -22,6 +22,8 @@ pub(crate) struct Needs {
     pub(crate) opens: u32,
     /// Free units that must be there before a unit is refreshed, so that a victim can be emptied after it.
     pub(crate) for_refresh: u32,
+    /// Free units that must be there before a page of the host is placed, whatever is free of active blocks.
+    pub(crate) floor: u32,
     /// True if the next page decides what has to come before it, so that room is made before each host page.
     pub(crate) on_demand: bool,
     /// True if it empties victims beside collections, over many host pages.
@@ -40,6 +42,7 @@ impl Needs {
         without_data: 0,
         opens: 0,
         for_refresh: 0,
+        floor: 0,
         on_demand: false,
         beside: false,
         time: false,
@@ -69,6 +72,7 @@ impl Needs {
             without_data: self.without_data + other.without_data,
             opens: self.opens + other.opens,
             for_refresh: self.for_refresh + other.for_refresh,
+            floor: self.floor + other.floor,
             on_demand: self.on_demand || other.on_demand,
             beside: self.beside || other.beside,
             time: self.time || other.time,
@@ -91,6 +95,9 @@ pub(crate) struct Budget {
     pub(crate) for_a_victim: u32,
     /// Free units that must be there before a unit is refreshed; no more than the reserve.
     pub(crate) for_refresh: u32,
+    /// Free units that must be there before a page of the host is placed, likewise. A power cut can leave fewer: in the middle of a
+    /// collection, whose victim is not empty then and whose copies are lost in part.
+    pub(crate) floor: u32,
     /// Victims are emptied beside collections: after each host page there has to be room to empty any.
     empties_beside: bool,
 }
@@ -115,8 +122,9 @@ impl Budget {
             slots,
             max_valid: (closed * i64::from(slots) - 1).max(0) as u64,
             for_refresh: needs.for_refresh,
+            floor: needs.floor,
             empties_beside: needs.beside,
-            for_a_victim: if needs.on_demand { of_victim as u32 + needs.opens } else { 1 },
+            for_a_victim: needs.floor.max(if needs.on_demand { of_victim as u32 + needs.opens } else { 1 }),
         }
     }
 }
