@@ -67,12 +67,23 @@ const BESIDES: &[(&str, &[&str])] = &[
     WRITES_BY,
     ("cache reads", &["device.cache_read=\"on\""]),
     ("twin blocks", &["ftl.reclaim_unit=\"twin\""]),
+    ("channels in step", &["ftl.reclaim_unit.superblock.over=\"channels\""]),
+    ("planes in step", &["ftl.reclaim_unit.superblock.over=\"planes\"", "device.multiplane=\"pac\""]),
     ("free dies", &["ftl.allocation=\"F2\""]),
     ("free dies and twin blocks", &["ftl.allocation=\"F2\"", "ftl.reclaim_unit=\"twin\""]),
     ("two streams", &["ftl.separation=\"host-gc\""]),
     ("paced collections", &["ftl.gc_schedule=\"paced\"", "ftl.separation=\"host-gc\""]),
     ("forward collections", &["ftl.gc_schedule=\"forwarding\""]),
     ("a write buffer", &["ftl.write_buffer.lru.size=\"128KiB\""]),
+    ("refreshes", &["device.wear.read_limit=[64, 400]", "ftl.read_disturb.refresh.margin=12"]),
+    (
+        "shadow blocks",
+        &[
+            "device.over_provisioning=2.5",
+            "device.wear.read_limit=[64, 400]",
+            "ftl.read_disturb.read-leveling={margin=12,hot_pages=6}",
+        ],
+    ),
     ("wear leveling", &["ftl.wear_leveling.static.threshold=4"]),
     (
         "commands and a link",
@@ -90,6 +101,11 @@ const WRITES_BY: (&str, &[&str]) = (
 fn besides_wordlines(programming: &[&str]) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     let twice = programming == TWO_PASS;
     BESIDES.iter().filter(move |(what, _)| !(twice && *what == WRITES_BY.0))
+}
+
+/// What is tried beside units. A command has room for the units of few flash pages in step, and blocks of units for few reads.
+fn units_go_with(what: &str) -> bool {
+    !what.ends_with("in step") && !["refreshes", "shadow blocks"].contains(&what)
 }
 
 #[test]
@@ -167,7 +183,7 @@ fn map_units_below_the_page_survive() {
     let slc = ["device.cell=\"slc\"", "device.timing.read=\"25us\"", "device.timing.program=\"200us\"", ONE_SHOT[2]];
     for unit in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""] {
         for programming in [&slc[..], &ONE_SHOT, &TWO_PASS] {
-            for (what, sets) in besides_wordlines(programming) {
+            for (what, sets) in besides_wordlines(programming).filter(|besides| units_go_with(besides.0)) {
                 assert_survives(
                     &format!("{unit} {} {what}", programming[0]),
                     &[programming, *sets, &[unit, "device.over_provisioning=1.6"][..]].concat(),
@@ -181,7 +197,7 @@ fn map_units_below_the_page_survive() {
 #[test]
 fn map_units_of_paired_pages_survive_with_a_supercap() {
     for unit in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""] {
-        for (what, sets) in BESIDES {
+        for (what, sets) in BESIDES.iter().filter(|besides| units_go_with(besides.0)) {
             let all = [&SUPERCAP, *sets, &[unit, "device.over_provisioning=1.6"]].concat();
             assert_survives(&format!("{unit} {what}"), &all);
         }

@@ -97,6 +97,35 @@ fn random_devices_are_never_read_past_a_limit() {
     assert_eq!(ran.len(), 5, "every scheme: {ran:?}");
 }
 
+/// Active blocks are closed in the middle of a wordline, which is filled up then: no page waits for ever, and none is read before its
+/// wordline is programmed.
+#[test]
+fn random_devices_whose_wordlines_are_programmed_together_are_refreshed() {
+    let cases = std::env::var("FTLAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1600);
+    let mut ran = std::collections::BTreeMap::new();
+    for seed in 0..cases {
+        let mut config = random_config(seed + 60_000_000);
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        if let Source::Generator(generator) = &mut config.workload.source {
+            generator.read_fraction = [0.8, 0.95, 1.0][seed as usize % 3];
+        }
+        config.workload.end = End { requests: Some(4000), ..End::default() };
+        let scheme = config.ftl.get("read_disturb").name;
+        let programming = ["one-shot", "two-pass"][seed as usize / 2 % 2];
+        let Some(mut config) = with_wordlines(config, programming).filter(|_| scheme != "ignore") else { continue };
+        (config.run.payload, config.run.checks) = (Payload::Stamp, Checks::Full);
+        let Ok(summary) = catch_unwind(AssertUnwindSafe(|| run(&config))) else {
+            panic!("case {seed}, {programming}: {}", described(&config));
+        };
+        let disturb = &summary["policy"]["read_disturb"];
+        let most = disturb["max_reads_of_limit"].as_f64().unwrap_or(0.0);
+        assert!(most <= 1.0, "case {seed}: {most}");
+        *ran.entry((scheme, programming)).or_insert(0.0) += disturb["refreshes"].as_f64().unwrap_or(0.0);
+    }
+    assert_eq!(ran.len(), 10, "every scheme with both: {ran:?}");
+    assert!(ran.values().all(|&refreshes| refreshes > 5.0), "{ran:?}");
+}
+
 /// Pages that store nothing are read several at once where they follow each other; those with stamps one by one. Small limits come
 /// due in the middle of a request.
 #[test]
@@ -209,6 +238,29 @@ fn faults_at_every_operation_lose_nothing() {
                     assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
                     assert_eq!(tally.past_limits, 0, "{case}: {:?}", tally.first_past);
                 }
+            }
+        }
+    }
+}
+
+/// The same where the wordlines of a block are programmed as a whole, which takes no protection.
+#[test]
+fn faults_lose_nothing_where_wordlines_are_programmed_together() {
+    let stride: u64 = std::env::var("FTLAB_STRIDE").ok().and_then(|stride| stride.parse().ok()).unwrap_or(61);
+    for programming in ["one-shot", "two-pass"] {
+        for scheme in SCHEMES {
+            let config = life(scheme, "\"none\"", "mlc", "consecutive");
+            let config = with_wordlines(config, programming).expect("a device that can have them");
+            for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+                let case = format!("{scheme} {programming} {trouble:?}");
+                let stride = if trouble == Trouble::ProgramFailure { stride.div_ceil(8) } else { stride };
+                let tried = catch_unwind(AssertUnwindSafe(|| {
+                    try_everywhere(&config, trouble, 1, stride, &Interrupt::default()).unwrap()
+                }));
+                let Ok(tally) = tried else { panic!("{case}") };
+                assert!(tally.runs > 30, "{case}: {}", tally.runs);
+                assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
+                assert_eq!(tally.past_limits, 0, "{case}: {:?}", tally.first_past);
             }
         }
     }

@@ -72,7 +72,7 @@ fn compare(narrow: &Value, wide: &Value, lanes: f64, whole_pages: bool, case: &s
     scaled("flash.page_programs");
     assert_eq!(narrow["waf"], wide["waf"], "{case}: bytes for bytes");
     scaled("flash.block_erases");
-    for cause in ["gc", "backup", "wear"] {
+    for cause in ["gc", "backup", "wear", "pad"] {
         for kind in ["reads", "programs", "erases"] {
             scaled(&format!("flash.by_cause.{cause}.{kind}"));
         }
@@ -164,6 +164,25 @@ fn units_in_step_equal_those_of_wider_pages() {
         compared += u32::from(figure(&narrow, "flash.block_erases") > 0.0);
     }
     assert!(compared > 30, "{compared} devices that collected");
+}
+
+/// Of superpages too, those of a wordline are programmed together.
+#[test]
+fn wordlines_in_step_equal_those_of_wider_pages() {
+    let (mut compared, mut timed, mut filled_up) = (0, 0, 0);
+    for seed in 0..900 {
+        let Some(config) = random_superblock(seed) else { continue };
+        let Some(mut config) = with_wordlines(config, ["one-shot", "two-pass"][seed as usize / 2 % 2]) else {
+            continue;
+        };
+        config.run.checks = Checks::Fast;
+        let (narrow, wide) = (run(&config), run(&widened(&config)));
+        compare(&narrow, &wide, f64::from(config.in_step().parts()), false, &format!("case {seed}"));
+        compared += 1;
+        timed += u32::from(config.run.executor == Executor::Timed);
+        filled_up += u32::from(figure(&narrow, "flash.by_cause.pad.programs") > 0.0);
+    }
+    assert!(compared > 100 && timed > 30 && filled_up > 50, "{compared} cases, {timed} timed, {filled_up} filled up");
 }
 
 /// Everything but what the configuration was and the run cost.

@@ -144,6 +144,10 @@ impl<M: Mechanisms> PageMap<M> {
         match self.mechanisms.take_up(&mut self.kernel, domain, may_begin, group) {
             None => Verdict::Nothing,
             Some(OwnWork::Changed) => Verdict::FromTheTop,
+            Some(OwnWork::Close(stream)) if self.kernel.is_to_fill_up(domain, stream) => {
+                group.stream = stream;
+                Verdict::Step(Step::new(Op::Pad, Cause::Pad))
+            }
             Some(OwnWork::Close(stream)) => {
                 self.seal(domain, stream);
                 if self.waiting[domain.index()] == Some(stream) {

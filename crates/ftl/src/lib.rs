@@ -43,7 +43,7 @@ pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, write_of};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
 pub use crate::plain::{PageAddress, PlainPages};
-pub use crate::policies::{Bytes, OutOfMemory, Policies};
+pub use crate::policies::{Bytes, OutOfMemory, Policies, ProgramUnit};
 pub use crate::recovery::{Recovery, RecoveryWork};
 pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
 pub use crate::scan::{PageFound, Scan, Scanned};

@@ -7,7 +7,7 @@ use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{AXES, Job, Kernel, PREFETCH_DISTANCE, PageKind, Placement, Saved, Stream, Why};
+use crate::kernel::{AXES, Frontier, Job, Kernel, PREFETCH_DISTANCE, PageKind, Placement, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, PageOrigin, Product};
 use crate::ops::{Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
 use crate::paced::HostPace;
@@ -452,6 +452,13 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     fn pad_stream(&mut self, domain: Domain, stream: Stream) -> Placed {
+        let (at, tag) = self.place_pad(domain, stream);
+        self.settle(domain);
+        self.announced(at, PagePayload::Nothing, tag)
+    }
+
+    /// Places a dummy page of a stream, for which nothing ends. Returns its tag as well.
+    fn place_pad(&mut self, domain: Domain, stream: Stream) -> (Ppn, u128) {
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);
@@ -461,9 +468,18 @@ impl<M: Mechanisms> PageMap<M> {
             }
         }
         self.mechanisms.padded(&self.kernel, domain, place.at);
-        let tag = self.kernel.tag(PageKind::Dummy, || 0, place.at);
-        self.settle(domain);
-        self.announced(place.at, PagePayload::Nothing, tag)
+        (place.at, self.kernel.tag(PageKind::Dummy, || 0, place.at))
+    }
+
+    /// Places the guard page that comes next in an active block, if that is one.
+    pub(crate) fn place_guard(&mut self, domain: Domain, stream: Stream) -> Option<Placed> {
+        let Frontier { unit, slot } = self.kernel.frontier(domain, stream)?;
+        let next = self.kernel.geometry().ppn(unit, slot);
+        if self.mechanisms.way(&self.kernel, next, true) != Some(Way::Guard) {
+            return None;
+        }
+        let (at, tag) = self.place_pad(domain, stream);
+        Some(self.announced(at, PagePayload::Nothing, tag))
     }
 
     /// Places what is combined of the pages of a group, for [`Op::Combine`] or [`Op::Reprogram`] under that cause, if the place
@@ -766,6 +782,8 @@ impl<M: Mechanisms> PageMap<M> {
         let Some(Step { op, cause }) = self.take_in_hand(domain, group) else { return false };
         match op {
             Op::Move(how) => self.move_group(domain, cause, how, group, array),
+            // The top page of a wordline is lost by it, as all pages are by an erase.
+            Op::Reprogram if self.fill_up_for(domain, self.kernel.geometry().unit_of(group.pages()[0]), array) => {}
             Op::Combine | Op::Reprogram => {
                 self.pages_read(group.pages());
                 let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");

@@ -79,9 +79,27 @@ pub struct Policies<'a> {
     pub reads: Option<ReadLimits>,
     /// Time in which the host fills a block.
     pub block_write: Duration,
-    /// Dummy pages at most with which an active block is filled up to the end of its wordlines, so that a victim can be erased whose
-    /// pages were placed there; 0 where pages are programmed one by one.
-    pub pads: u32,
+    /// Pages that the array programs together.
+    pub program: ProgramUnit,
+}
+
+/// Pages that the array programs together, in how many programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramUnit {
+    /// Slots of a reclaim unit that are filled before the first of them can be programmed.
+    pub slots: u32,
+    /// Programs until it can be read: the second one comes when as many slots behind are filled.
+    pub programs: u32,
+}
+
+impl ProgramUnit {
+    /// A page, which is programmed by itself.
+    pub const PAGE: ProgramUnit = ProgramUnit { slots: 1, programs: 1 };
+
+    /// Dummy pages at most with which an active block is filled up, so that all that is placed there is programmed.
+    pub(crate) fn pads(self) -> u32 {
+        self.programs * self.slots - 1
+    }
 }
 
 impl Policies<'_> {

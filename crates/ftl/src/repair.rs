@@ -5,6 +5,7 @@
 
 use base::{Cause, Domain, Lpn, Ppn};
 
+use crate::group::Group;
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, DataSource};
 use crate::page::PageMap;
@@ -29,6 +30,12 @@ impl<M: Mechanisms> PageMap<M> {
             self.mechanisms.sealed(&self.kernel, domain, unit);
         }
         for (lpn, source) in hurt {
+            // Of several wordlines there may be guard pages between them.
+            if let Some(guard) = self.place_guard(domain, stream)
+                && !array.combined(Cause::Backup, &Group::EMPTY, guard)
+            {
+                self.repair(guard.at, DataSource::Controller, array);
+            }
             let placed = self.rewrite(domain, stream, lpn, source);
             if !array.rewritten(Cause::Backup, source, placed) {
                 self.lose(lpn);

@@ -2,10 +2,10 @@
 
 use base::{Cell, Domain, Duration, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection};
 
-use crate::Policies;
 use crate::allocation::Allocation;
 use crate::kernel::{Kernel, Stream};
 use crate::mechanism::{All, Planned as _, SpacePlan};
+use crate::{Policies, ProgramUnit};
 
 /// The first domain of a device.
 pub(crate) const FIRST: Domain = Domain::new(0);
@@ -45,7 +45,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
-        pads: 0,
+        program: ProgramUnit::PAGE,
     }
 }
 

@@ -18,7 +18,7 @@ use bench::Bench;
 use common::{seam, selection};
 use engine::Chance;
 use ftl::allocation::is_dynamic;
-use ftl::{ANYWHERE, Ftl, OutOfMemory, Policies};
+use ftl::{ANYWHERE, Ftl, OutOfMemory, Policies, ProgramUnit};
 
 /// Two channels, two dies, two planes of six blocks of four flash pages: small enough to be checked as a whole after
 /// every step.
@@ -162,7 +162,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
-        pads: if parts > 1 { geometry.row_slots() - 1 } else { 0 },
+        program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -256,7 +256,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         wear: Some(wear.clone()),
         reads: None,
         block_write: Duration::from_us(1000),
-        pads: 0,
+        program: ProgramUnit::PAGE,
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
@@ -346,7 +346,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         wear: wear.clone(),
         reads: None,
         block_write: Duration::ZERO,
-        pads: 0,
+        program: ProgramUnit::PAGE,
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
     let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
@@ -435,7 +435,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
-        pads: 0,
+        program: ProgramUnit::PAGE,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -516,7 +516,7 @@ fn hybrid_mapping_under_every_static_order() {
                     wear: None,
                     reads: None,
                     block_write: Duration::ZERO,
-                    pads: 0,
+                    program: ProgramUnit::PAGE,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
@@ -585,7 +585,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 wear: None,
                 reads: None,
                 block_write: Duration::ZERO,
-                pads: 0,
+                program: ProgramUnit::PAGE,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -643,7 +643,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
-        pads: 0,
+        program: ProgramUnit::PAGE,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

@@ -610,6 +610,6 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         wear: wear::of(config),
         reads: config.device.wear.read_limits(),
         block_write: block_write(config),
-        pads: one_shot::pads(config),
+        program: one_shot::program_unit(config),
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use base::programming::PROGRAMMING;
 use base::{Block, Page, Ppn, Unit};
 use ftl::{PagePayload, Placed, Way};
-use nand::StoreKind;
+use nand::{Nand, StoreKind};
 
 use super::{Content, Flash, Programmed, Stamp, obey};
 
@@ -233,7 +233,8 @@ impl Flash {
     fn note_placed(&mut self, at: Ppn) -> (Block, Page) {
         let (block, page) = self.address(at);
         if let Some(next) = self.assembly.next_pages.get_mut(block.index()) {
-            *next = page.number() as u16 + 1;
+            // One that is programmed once more lies before it.
+            *next = (page.number() as u16 + 1).max(*next);
         }
         (block, page)
     }
@@ -258,16 +259,37 @@ impl Flash {
 
     /// The array programs a page of several; their data are stored when all of them are there.
     pub(super) fn program_page(&mut self, block: Block, page: Page) {
-        obey(self.nand.program(block, page));
+        let is_guard = self.is_placed_as((block, page), Way::Guard);
+        let program = if is_guard { Nand::program_guard } else { Nand::program };
+        obey(program(&mut self.nand, block, page));
+    }
+
+    /// A page is placed for that way.
+    fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
+        let data = self.assembly.frames.get(&at).map(|frame| frame.data);
+        matches!(data, Some(Data::Held { way: of, .. }) if of == way)
+    }
+
+    /// A page that the array has is placed once more, in its own place.
+    pub(crate) fn is_placed_again(&self, ppn: Ppn) -> bool {
+        self.is_placed_as(self.address(ppn), Way::Again)
+    }
+
+    /// Takes the frame of a page that was programmed with others, and stores its content. Guard pages hold nothing.
+    pub(super) fn store_frame(&mut self, at: (Block, Page)) -> Option<Content> {
+        let Frame { data: Data::Held { content, way }, .. } = self.take_frame(at)? else { return None };
+        if way == Way::Guard {
+            return None;
+        }
+        self.nand.store(at.0, at.1, content.data, content.spare);
+        Some(content)
     }
 
     /// The second pass has.
     pub(crate) fn passed_twice(&mut self, ppns: impl Iterator<Item = Ppn>) {
         for ppn in ppns {
             let (block, page) = self.address(ppn);
-            if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page)) {
-                self.nand.store(block, page, content.data, content.spare);
-            }
+            self.store_frame((block, page));
             if self.is_last_of_wordline(ppn) {
                 obey(self.nand.second_pass(block, page));
             }
@@ -307,8 +329,11 @@ impl Flash {
         self.program(at, content)
     }
 
-    /// The blocks of a unit are erased: none of their pages is placed.
+    /// The blocks of a unit are erased: none of their pages is placed. Dummy pages may still wait for a second pass.
     pub(super) fn forget_placed(&mut self, unit: Unit) {
+        if self.assembly.wordlines == Wordlines::TwoPass {
+            (0..self.geometry.unit_width).for_each(|lane| self.drop_frames(self.geometry.block_of(unit, lane)));
+        }
         if !self.assembly.next_pages.is_empty() {
             for lane in 0..self.geometry.unit_width {
                 let block = self.geometry.block_of(unit, lane).index();

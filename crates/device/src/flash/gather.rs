@@ -22,7 +22,7 @@ impl Flash {
     pub(super) fn gather(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
         let (block, page) = self.address(placed.at);
         // Blocks of LSB pages have one page to a wordline, and a page that is programmed once more is there already.
-        if placed.way != Way::Plain || self.nand.blocks()[block.index()].is_lsb_only() {
+        if matches!(placed.way, Way::Again | Way::BeginsLsbOnly) || self.nand.blocks()[block.index()].is_lsb_only() {
             return self.program_as(placed.at, placed.way, content);
         }
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
@@ -56,7 +56,7 @@ impl Flash {
                 Programmed::Done
             }
             Fate::Fails => self.fail_unit(ppn, block, last),
-            Fate::IsIgnored => self.drop_frames(block),
+            Fate::IsIgnored => self.lose_block(block),
         }
     }
 
@@ -69,7 +69,7 @@ impl Flash {
                 self.assembly.first_passes += 1;
             }
             Fate::Fails => return self.fail_unit(ppn, block, last),
-            Fate::IsIgnored => return self.drop_frames(block),
+            Fate::IsIgnored => return self.lose_block(block),
         }
         let before = last.minus(self.nand.pages_together());
         let own = (last.number() + 1 == self.geometry.pages_per_block).then_some(last);
@@ -83,7 +83,7 @@ impl Flash {
                     self.land(block, due);
                 }
                 Fate::Fails => return self.fail_unit(ppn, block, last),
-                Fate::IsIgnored => return self.drop_frames(block),
+                Fate::IsIgnored => return self.lose_block(block),
             }
         }
         Programmed::Done
@@ -98,8 +98,7 @@ impl Flash {
     fn land(&mut self, block: Block, last: Page) {
         let end = last.number() + 1;
         for page in Page::all(end - self.nand.pages_together()..end) {
-            if let Some(Frame { data: Data::Held { content, .. }, .. }) = self.take_frame((block, page)) {
-                self.nand.store(block, page, content.data, content.spare);
+            if let Some(content) = self.store_frame((block, page)) {
                 self.assembly.landed.push(Stamp::unpack(content.data));
             }
         }
@@ -112,7 +111,7 @@ impl Flash {
         self.pages_of_unit(block, last).for_each(|page| obey(self.nand.fail_program(block, page)));
         self.nand.fail_passes(block);
         if self.is_off() {
-            return self.drop_frames(block);
+            return self.lose_block(block);
         }
         let unit = self.geometry.unit_of(ppn);
         for slot in self.geometry.slots_from(Slot::FIRST) {
@@ -125,17 +124,18 @@ impl Flash {
     }
 
     /// The power is off: what waits in a block is gone.
-    fn drop_frames(&mut self, block: Block) -> Programmed {
-        let waiting: Vec<(Block, Page)> = self
-            .assembly
-            .frames
-            .range((block, Page::FIRST)..=(block, Page::new(u32::MAX)))
-            .map(|(&at, _)| at)
-            .collect();
-        for at in waiting {
+    fn lose_block(&mut self, block: Block) -> Programmed {
+        self.drop_frames(block);
+        Programmed::Done
+    }
+
+    /// Pages that wait in a block are gone.
+    pub(super) fn drop_frames(&mut self, block: Block) {
+        let pages = (block, Page::FIRST)..=(block, Page::new(u32::MAX));
+        let places: Vec<(Block, Page)> = self.assembly.frames.range(pages).map(|(&at, _)| at).collect();
+        for at in places {
             self.take_frame(at);
         }
-        Programmed::Done
     }
 
     /// All that the controller holds of a failed program, where pages are programmed with others.

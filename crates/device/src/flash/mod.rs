@@ -398,6 +398,8 @@ impl Flash {
     /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep
     /// theirs, and it may be reprogrammed again.
     pub(crate) fn reprogram(&mut self, ppn: Ppn) -> Programmed {
+        let unit = self.geometry.unit_of(ppn);
+        assert!(!self.holds_back(unit), "cells are programmed anew when newer versions of their pages are programmed");
         let (block, page) = self.address(ppn);
         match self.fate_of_reprogram() {
             Fate::Completes => obey(self.nand.reprogram(block, page)),

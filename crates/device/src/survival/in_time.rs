@@ -80,7 +80,7 @@ impl Aged<'_> {
         fill.extend((0..in_pages(cuts.before, pages)).map(|_| write(random.below_u32(pages))));
         run(&mut device, fill, config, None, interrupt)?;
         device.keep_durable();
-        let requests: Vec<Request> = (0..cuts.requests).map(|_| any_request(&mut random, pages, page)).collect();
+        let requests: Vec<Request> = (0..cuts.requests).map(|_| any_request(&mut random, config, pages)).collect();
         let mut whole = device.clone();
         run(&mut whole, requests.clone(), config, None, interrupt)?;
         whole.check_state();
@@ -114,8 +114,8 @@ impl Aged<'_> {
         }
         device.check_state();
         device.trust_array();
-        let (pages, page) = (device.has.user_pages, device.page_size.bytes());
-        let requests = (0..cuts.requests).map(|_| any_request(random, pages, page)).collect();
+        let pages = device.has.user_pages;
+        let requests = (0..cuts.requests).map(|_| any_request(random, self.config, pages)).collect();
         run(&mut device, requests, self.config, None, self.interrupt)?;
         device.check_state();
         device.check_data();
@@ -143,8 +143,13 @@ fn request(kind: RequestKind, offset: u64, size: u64) -> Request {
     Request { at: Instant::ZERO, offset, size, kind, fua: false }
 }
 
-/// Any request: most are writes, of one page, of several or of a part of one, most of them to a few pages.
-fn any_request(random: &mut Chance, pages: u32, page: u64) -> Request {
+/// Any request: most are writes, of one page, of several or of a part of one, most of them to a few pages. Where blocks take only so many
+/// reads, most are reads of three pages.
+fn any_request(random: &mut Chance, config: &Config, pages: u32) -> Request {
+    let page = crate::gang::page_size(config);
+    if config.device.wear.read_limit.is_some() && random.below(4) > 0 {
+        return request(RequestKind::Read, u64::from(random.below_u32(pages.min(3))) * page, page);
+    }
     let few = match random.below(4) {
         0 => pages,
         1 => pages.div_ceil(8),

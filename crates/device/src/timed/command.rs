@@ -102,6 +102,11 @@ impl Command {
         (self.wordlines, self.pass) = (0, Pass::Only);
     }
 
+    /// It programs one wordline, and once.
+    pub(super) fn begin_again(&mut self) {
+        (self.wordlines, self.pass) = (1, Pass::Only);
+    }
+
     /// Says which pass over its wordlines it is.
     pub(super) fn set_pass(&mut self, pass: Pass) {
         self.pass = pass;

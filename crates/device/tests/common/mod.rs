@@ -432,6 +432,27 @@ pub fn random_features(seed: u64, config: &mut Config) {
     }
 }
 
+/// The same device with its wordlines programmed as a whole, if it can be.
+pub fn with_wordlines(mut config: Config, programming: &'static str) -> Option<Config> {
+    if config.device.cell == Cell::Slc {
+        return None;
+    }
+    equip(&mut config.device, "programming", programming, &[]);
+    config.device.program_order = ProgramOrder::Consecutive;
+    let first = config.device.timing.program[0];
+    config.device.timing.program.fill(first);
+    for (seam, choice) in [("mapping", "page"), ("migration", "off-chip"), ("paired_page", "none")] {
+        choose(&mut config.ftl, seam, choice, &[]);
+    }
+    let page = page_size(&config);
+    let most = device::largest_user_capacity(&config) / page * page;
+    config.device.user_capacity = config.device.user_capacity.min(most);
+    if let Source::Generator(generator) = &mut config.workload.source {
+        generator.footprint = generator.footprint.min(config.device.user_capacity);
+    }
+    (most > 0 && device::check(&config).is_ok()).then_some(config)
+}
+
 /// In half of the cases programs, erases, or both are suspended for reads.
 fn random_suspends(seed: u64, device: &mut Device) {
     let mut random = Chance::new(seed, "suspends");

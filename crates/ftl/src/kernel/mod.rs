@@ -8,6 +8,7 @@
 mod blocks;
 mod budget;
 mod check;
+mod fill;
 mod gc;
 mod pages;
 mod place;
@@ -26,6 +27,7 @@ use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
 pub(crate) use budget::{Budget, Needs, streams_of_copies, streams_of_victim};
+use fill::FillUps;
 pub(crate) use gc::Job;
 pub use gc::Why;
 use place::PackedFrontier;
@@ -91,6 +93,7 @@ pub(crate) struct Kernel {
     victim: AnyVictim,
     numbers: spare::Numbers,
     superseded: Superseded,
+    fill_ups: FillUps,
     /// By domain: the victim whose pages go under host pages, where they do.
     pairing: Vec<Option<Job>>,
     /// The workload's locality, as it was last taken.
@@ -168,6 +171,7 @@ impl Kernel {
             victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             numbers: spare::Numbers::default(),
             superseded: Superseded::new(&geometry),
+            fill_ups: FillUps::new(policies.program, shape.domains),
             pairing: vec![None; shape.domains as usize],
             locality: None,
             calm: false,

@@ -95,12 +95,6 @@ impl Kernel {
         self.frontier(domain, stream).is_some()
     }
 
-    /// True if the next page of a stream is programmed with others that were placed before it and wait for it.
-    pub(crate) fn is_amid_program(&self, domain: Domain, stream: Stream) -> bool {
-        let next = self.frontier(domain, stream).map_or(Slot::FIRST, |frontier| frontier.slot);
-        self.geometry.parts > 1 && self.geometry.row_of_slot(next).1 > 0
-    }
-
     /// Slots that can be filled before a unit has to be erased: of free units, and of active blocks.
     pub(crate) fn free_slots(&self, domain: Domain) -> u64 {
         let of_frontiers: u32 = (0..self.streams.count())

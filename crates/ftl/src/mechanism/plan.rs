@@ -26,10 +26,11 @@ impl SpacePlan {
         needs.reserve += of_pairs;
         let mut of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
         let of_copies = crate::kernel::streams_of_copies(axes);
-        if policies.pads > 0 {
+        let pads = policies.program.pads();
+        if pads > 0 {
             // A victim's pages and these must fit into what it gives back, and into one unit more than they may fill; and into another
             // one where the host goes on before a collection ends.
-            needs.without_data += policies.pads * crate::kernel::streams_of_victim(axes) as u32;
+            needs.without_data += pads * crate::kernel::streams_of_victim(axes) as u32;
             let reserve = if policies.gc_schedule.name == "threshold" { 2u32 } else { 3 };
             needs.reserve += reserve.saturating_sub(policies.free_blocks() + needs.reserve);
             // The copies of the next victim fill a unit, and another cut may tear some of them.

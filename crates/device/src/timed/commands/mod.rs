@@ -152,22 +152,28 @@ pub(super) fn program_placed(
     context.device.flash.place(placed, content, old).expect_done();
 }
 
-/// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
+/// Of the superpages of a command, which was counted, the host is concerned with some parts only.
 #[inline(always)]
 pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if context.plan.has().superpages && context.device.parts.are_several() && command.is_of_host() {
+    if context.plan.has().superpages
+        && context.device.parts.are_several()
+        && (command.is_of_host() || command.is_mixed())
+        && !command.is_first_pass()
+    {
         note_parts(context, command);
     }
 }
 
 #[inline(never)]
 fn note_parts(context: &mut Context<'_, impl Plan>, command: &Command) {
-    let touched_by = |carried| match carried {
-        Carried::Transaction(transaction) => context.queues.get(transaction).share.touched,
-        Carried::Domain(_) => unreachable!("the host asked for it"),
-    };
-    let touched: u64 = command.items().iter().map(|item| u64::from(touched_by(item.carried))).sum();
-    let all = command.len() as u64 * u64::from(context.device.parts.count);
-    let counters = &mut context.device.recorder.counters;
-    counters.bystand(command.cause(), command.kind(), all - touched, command.len() > 1);
+    let geometry = context.device.ftl.geometry();
+    let is_multi = command.ppns().any(|ppn| geometry.place(ppn).plane != geometry.place(command.lead()).plane);
+    for (at, item) in command.items().iter().enumerate() {
+        // Others may be programmed with pages of the host.
+        if let Carried::Transaction(transaction) = item.carried {
+            let touched = context.queues.get(transaction).share.touched;
+            let others = u64::from(context.device.parts.count - touched);
+            context.device.recorder.counters.bystand(command.cause_at(at), command.kind(), others, is_multi);
+        }
+    }
 }

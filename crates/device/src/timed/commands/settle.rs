@@ -156,10 +156,9 @@ impl Commands {
 
     #[inline(never)]
     fn look_at_erase<P: Plan>(&mut self, context: &mut Context<'_, P>, host: &Host, domain: Domain) -> bool {
-        let Some((NextStep::Erase(unit), _)) = self.look_at_step(context, host, domain) else { return false };
-        if !context.device.flash.holds_back(unit) {
-            return false;
-        }
+        let next = self.look_at_step(context, host, domain).map(|(next, _)| next);
+        let destroyed = next.and_then(|next| self.destroys(context, domain, next));
+        let Some(unit) = destroyed.filter(|&unit| context.device.flash.holds_back(unit)) else { return false };
         P::Chip::erase_waits(context, unit);
         true
     }

@@ -43,9 +43,7 @@ impl Commands {
             context.queues.wake(die);
             return false;
         };
-        if let NextStep::Erase(unit) = next
-            && context.holds_back(unit)
-        {
+        if self.destroys(context, domain, next).is_some_and(|unit| context.holds_back(unit)) {
             // From now on the die sees that it waits: where pages gather for their wordlines, since the collection has just begun.
             if !context.assembles() {
                 context.queues.hold_erase(domain);
@@ -72,6 +70,19 @@ impl Commands {
             self.join_steps(context, host, command, die, domain);
         }
         true
+    }
+
+    /// The unit in which a step of a domain destroys pages: by an erase, or by programming cells anew.
+    #[inline]
+    pub(super) fn destroys(&self, context: &Context<'_, impl Plan>, domain: Domain, next: NextStep) -> Option<Unit> {
+        match next {
+            NextStep::Erase(unit) => Some(unit),
+            NextStep::Program if self.collections.step(domain).op == Op::Reprogram => {
+                let pages = self.collections.group(domain).pages();
+                Some(context.device.ftl.geometry().unit_of(pages[0]))
+            }
+            NextStep::Read(_) | NextStep::Program | NextStep::Copy(_) => None,
+        }
     }
 
     /// Adds equal steps of a die's other collections that fit the first one's address.
@@ -151,7 +162,8 @@ impl Commands {
                 joins
             }
             NextStep::Program => {
-                let joins = is_equal && command.has_data_in();
+                let is_held = self.destroys(context, domain, next).is_some_and(|unit| context.holds_back(unit));
+                let joins = is_equal && command.has_data_in() && !is_held;
                 self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
             }
             NextStep::Copy(from) => {

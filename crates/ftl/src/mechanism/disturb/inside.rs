@@ -199,10 +199,6 @@ impl Disturb {
             return Some(OwnWork::Move);
         }
         work.cursor = kernel.geometry().end_slot();
-        if work.class == INSIDE && kernel.is_amid_program(domain, stream_inside(kernel)) {
-            group.stream = stream_inside(kernel);
-            return Some(OwnWork::Act(Step::new(Op::Pad, Cause::Pad)));
-        }
         let next = work.next_line(kernel);
         if next.is_some()
             && self.guards_pages
@@ -222,7 +218,22 @@ impl Disturb {
             (work.top, work.line) = (Some(at), top);
             return Some(OwnWork::Act(Step::new(Op::Reprogram, Cause::Refresh)));
         }
-        Some(if kernel.valid_of(work.unit) > 0 { OwnWork::Move } else { self.move_out(kernel, domain) })
+        if kernel.valid_of(work.unit) > 0 {
+            return Some(OwnWork::Move);
+        }
+        let fills = self.fills_up_inside(kernel, domain, group).map(OwnWork::Act);
+        fills.or_else(|| Some(self.move_out(kernel, domain)))
+    }
+
+    /// The dummy page that a unit still gets which is filled by its own pages, before that ends.
+    pub(super) fn fills_up_inside(&self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
+        let Some(RefreshWork::Inside(Inside { class: INSIDE, .. })) = &self.domain(domain).work else { return None };
+        let stream = stream_inside(kernel);
+        if !kernel.is_to_fill_up(domain, stream) {
+            return None;
+        }
+        group.stream = stream;
+        Some(Step::new(Op::Pad, Cause::Pad))
     }
 
     /// The wordline in hand has its guard levels.

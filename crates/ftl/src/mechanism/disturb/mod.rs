@@ -41,7 +41,7 @@ use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Saved, Stream, Why, st
 use crate::ops::Way;
 use crate::scan::Scanned;
 use crate::victim::UnitState;
-use crate::{Bytes, Figures, OutOfMemory, Policies};
+use crate::{Bytes, Figures, OutOfMemory, Policies, ProgramUnit};
 
 /// The axis of block states.
 const AXIS: usize = 3;
@@ -95,7 +95,15 @@ fn reads_of_backups(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
 /// Reads of a block, at most, that nobody but the FTL asks for.
 fn reads_owed(scheme: DisturbScheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
     let updates = if policies.has_map() { geometry.pages_per_block } else { 0 };
-    reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(policies, geometry) + updates
+    let of_refresh = reads_of_refresh(scheme, geometry, policies.cell) + reads_after_fault(policies, geometry);
+    of_refresh + reads_of_backups(policies, geometry) + updates
+}
+
+/// Reads of a block for pages whose copies wait for others, all of which a fault can destroy. One that was programmed by itself is paid for
+/// by the margin.
+fn reads_after_fault(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    let ProgramUnit { slots, programs } = policies.program;
+    if policies.program == ProgramUnit::PAGE { 0 } else { slots / geometry.parts * programs }
 }
 
 /// By page offset: reads of a block for backups from there on, each of which reads a page so often.
@@ -151,6 +159,8 @@ pub(crate) struct Disturb {
     guards_pages: bool,
     /// By page offset: reads that are set aside for backups of a block's lower pages while it is filled from there on.
     of_backups: Vec<u32>,
+    /// Reads that are set aside for pages that have to be read once more.
+    after_fault: u32,
     counters: ReadCounters,
     monitors: Monitors,
     states: States,
@@ -198,6 +208,7 @@ impl Disturb {
             shares,
             cell: policies.cell,
             guards_pages: policies.guards_pages(),
+            after_fault: reads_after_fault(policies, &geometry),
             of_backups: backups_ahead(kernel, reads_of_one_backup(policies, &geometry)),
             counters: ReadCounters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
             monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
@@ -245,7 +256,8 @@ impl Disturb {
     /// Reads that the refresh of a unit still takes of its blocks, and what is set aside for those before it.
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
         let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
-        let (before, comes) = self.owed_while_filled(kernel, unit);
+        let (while_filled, comes) = self.owed_while_filled(kernel, unit);
+        let before = while_filled + self.after_fault;
         if let Some(RefreshWork::Inside(work)) = &self.domain(domain).work
             && work.unit == unit
         {
@@ -574,9 +586,12 @@ impl Agenda for Disturb {
     }
 
     /// A unit of which nothing moves any more is in use again.
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<VictimEnd> {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<VictimEnd> {
         match &self.domain(domain).work {
             Some(RefreshWork::Inside(work)) if work.unit == unit => {
+                if let Some(step) = self.fills_up_inside(kernel, domain, group) {
+                    return Some(VictimEnd::Act(step));
+                }
                 self.end_inside(kernel, domain);
                 Some(VictimEnd::Over)
             }
@@ -608,7 +623,12 @@ impl Agenda for Disturb {
 impl Restart for Disturb {
     /// The lower pages of a wordline whose reprogram fails can be read as before: a cell stays between two levels that agree
     /// in them. What the unit holds moves like that of any other.
-    fn failed(&mut self, _: &Kernel, domain: Domain, at: Ppn) -> bool {
+    ///
+    /// Pages do not move on inside a shadow unit in which a wordline failed: those that are programmed in two passes follow each other.
+    fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
+        if self.after_fault > 0 && matches!(self.scheme, DisturbScheme::Shadow { .. }) {
+            self.states.of_mut(kernel.geometry().unit_of(at)).end = kernel.geometry().end_slot();
+        }
         match &mut self.domain_mut(domain).work {
             Some(RefreshWork::Inside(work)) if work.is_at(at) => {
                 work.is_broken = true;

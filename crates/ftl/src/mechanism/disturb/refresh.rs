@@ -129,26 +129,22 @@ impl Disturb {
             return Some(OwnWork::Act(Step::new(Op::Pad, Cause::Refresh)));
         }
         if let Some(stream) = lowest(self.domain(domain).closes) {
-            let work = close(kernel, domain, stream, group);
-            if let OwnWork::Close(_) = work {
-                self.domain_mut(domain).closes &= !(1 << stream.byte());
-            }
-            return Some(work);
+            return Some(OwnWork::Close(stream));
         }
         match kernel.job(domain) {
             Some(job) if job.why == Why::Refresh => self.go_on(kernel, domain, group),
             Some(_) => None,
-            None => self.begin(kernel, domain, group),
+            None => self.begin(kernel, domain),
         }
     }
 
     /// Begins with the unit that has been due for longest. Where lower pages are backed up, those that pages still come to are
     /// closed before that: its pages may be programmed there, and others read again for that.
-    fn begin(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<OwnWork> {
+    fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Option<OwnWork> {
         if self.guards_pages
             && let Some(open) = self.open_and_due(kernel, domain)
         {
-            return Some(close(kernel, domain, kernel.stream_of(open), group));
+            return Some(OwnWork::Close(kernel.stream_of(open)));
         }
         while let Some(&unit) = self.domain(domain).due.first() {
             let UnitFacts { is_early, is_extra, .. } = *self.states.of(unit);
@@ -160,7 +156,7 @@ impl Disturb {
                 continue;
             }
             if kernel.state_of(unit) == UnitState::Open {
-                return Some(close(kernel, domain, kernel.stream_of(unit), group));
+                return Some(OwnWork::Close(kernel.stream_of(unit)));
             }
             if kernel.free(domain) < kernel.budget().for_refresh {
                 return Some(OwnWork::Room);
@@ -311,15 +307,6 @@ impl Disturb {
         }
         RefreshPlan::Move(RefreshWork::Split(unit, HotSlots::of(hot.into_iter().map(|(_, slot)| slot), end)))
     }
-}
-
-/// Closes an active block; before that, units in it that wait for the rest of their flash page get it.
-fn close(kernel: &Kernel, domain: Domain, stream: Stream, group: &mut Group) -> OwnWork {
-    if !kernel.is_amid_program(domain, stream) {
-        return OwnWork::Close(stream);
-    }
-    group.stream = stream;
-    OwnWork::Act(Step::new(Op::Pad, Cause::Pad))
 }
 
 /// The first stream of some, by bits.

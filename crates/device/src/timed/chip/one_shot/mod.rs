@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use base::programming::PROGRAMMING;
 use base::{Block, Cause, Die, Duration, Instant, Page, Ppn, Unit};
 use config::model;
+use ftl::ProgramUnit;
 
 use crate::errors::Refusal;
 use crate::flash::Flash;
@@ -156,6 +157,9 @@ impl Wordlines {
     fn begin_first_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) {
         command.set_pass(Pass::First);
         let (mut before, mut own) = (Vec::new(), Vec::new());
+        // Dummy pages of a block that was closed early are still there when it was erased.
+        let is_anew = |block| command.ppns().any(|ppn| flash.block_of(ppn) == block && flash.program_of(ppn) == 0);
+        self.between[die.index()].retain(|page| !is_anew(page.block));
         for (at, &item) in command.items().iter().enumerate() {
             let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
             self.between[die.index()].push(WaitingPage { item, cause: command.cause_at(at), block });
@@ -280,16 +284,14 @@ pub(in crate::timed) fn pad_after(config: &config::Config) -> Option<Duration> {
     }
 }
 
-/// Dummy pages at most with which an active block is filled up, so that all that is placed there can be programmed: one less than its
-/// wordlines have in which a page can wait, over all planes of a reclaim unit.
-pub(crate) fn pads(config: &config::Config) -> u32 {
+/// Pages that are programmed together: the parts of a flash page, or those of a wordline, over all planes of a reclaim unit.
+pub(crate) fn program_unit(config: &config::Config) -> ProgramUnit {
     let (device, geometry) = (&config.device, crate::gang::geometry(config));
     if !is_configured(device) && geometry.parts == 1 {
-        return 0;
+        return ProgramUnit::PAGE;
     }
     let rows = if is_configured(device) { device.cell.bits() } else { 1 };
-    let programs = if is_twice(device) { 2 } else { 1 };
-    programs * rows * geometry.row_slots() - 1
+    ProgramUnit { slots: rows * geometry.row_slots(), programs: if is_twice(device) { 2 } else { 1 } }
 }
 
 /// How long the passes of a wordline take.
@@ -313,7 +315,7 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
         let message = format!("`{}` {message}", PROGRAMMING.of(&device.features).name);
         Err(Refusal { key: "device.programming", message, help: help.into() })
     };
-    let (bits, planes) = (device.cell.bits(), device.planes_per_die);
+    let (bits, planes) = (device.cell.bits(), device.planes_per_die / config.in_step().planes);
     if bits == 1 {
         return refuse(
             "programs the pages of a wordline together, and one of SLC cells has a single page".into(),
@@ -349,7 +351,7 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
             "set `device.cache_program = \"off\"`, or use `one-shot`",
         );
     }
-    let others: [(&str, &[&str], &str); 4] = [
+    let others: [(&str, &[&str], &str); 3] = [
         (
             "mapping",
             &["page"],
@@ -366,11 +368,6 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
             "copies through the controller, where the pages of a wordline gather: a copyback programs the one page that the register \
              of its plane holds",
         ),
-        (
-            "read_disturb",
-            &["ignore"],
-            "no handling of read disturb: that closes active blocks between two pages of a wordline",
-        ),
     ];
     for (seam, only, reason) in others {
         let chosen = config.ftl.get(seam).name;
@@ -381,12 +378,6 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
                 &format!("set {}, or use `page`", choices.join(" or ")),
             );
         }
-    }
-    if config.ftl.get("reclaim_unit").name == "superblock" {
-        return refuse(
-            "is not modelled for planes and channels in step, whose pages are as wide as all of them".into(),
-            "use `ftl.reclaim_unit = \"block\"` or `\"twin\"`",
-        );
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ impl Chip<Any> for Wordlines {
 
     fn delay(context: &Context<'_>, command: &Command) -> Option<Delay> {
         let wordlines = &context.chip.wordlines;
-        let is_pass = wordlines.are_twice() && command.kind() == OpKind::Program;
+        let is_pass = wordlines.are_twice() && command.kind() == OpKind::Program && command.pass() != Pass::Only;
         is_pass.then(|| wordlines.passes[usize::from(command.pass() != Pass::First)])
     }
 
@@ -112,6 +112,11 @@ impl Chip<Any> for Wordlines {
 
     fn gathers(ways: &mut Ways, context: &mut Context<'_>, die: Die, command: &mut Command) -> bool {
         if command.kind() != OpKind::Program || !context.chip.wordlines.are_on() {
+            return false;
+        }
+        if context.device.flash.is_placed_again(command.lead()) {
+            // The top page of a wordline that the array has.
+            command.begin_again();
             return false;
         }
         if !command.has_data_in() {
