@@ -275,6 +275,61 @@ fn a_read_of_the_array_brings_all_units_of_its_page() {
     }
 }
 
+/// Units of a flash page with another one's between them, on one die: both flash pages are read once, whatever the order of service.
+#[test]
+fn a_request_reads_each_flash_page_once() {
+    let unit = 4096;
+    // Four units that are written first, and then every other one of them anew: each flash page has units 0 and 2, or 1 and 3.
+    let written: Vec<_> = (0..8).map(|at| (0, "Write", at * unit, unit)).collect();
+    let anew = (0..8).step_by(2).map(|at| (20_000_000, "Write", at * unit, unit));
+    let read = (40_000_000, "Read", 0, 8 * unit);
+    let rows: Vec<_> = written.into_iter().chain(anew).chain([read]).collect();
+    for scheduler in ["fifo", "paq"] {
+        for executor in [Executor::Count, Executor::Timed] {
+            let mut config = device(1, "4KiB");
+            choose(&mut config.ftl, "scheduler", scheduler, &[]);
+            config.run.executor = executor;
+            let summary = replay(&config, &rows);
+            assert_eq!(figure(&summary, "flash.by_cause.host.reads"), 3.0, "{scheduler} under {executor:?}");
+            if executor == Executor::Timed {
+                // Three array reads, and eight units over the bus.
+                let latency = figure(&summary, "host.read_latency_us.max");
+                assert!((latency - (3.0 * 75.0 + 8.0 * 20.48)).abs() < 1e-6, "{scheduler}: {latency}");
+            }
+        }
+    }
+}
+
+/// A request of *n* units reads *n* ÷ *k* flash pages after a fill in order, and nearly *n* of them when all was written at random.
+/// On one die it takes each of them a *t*R, and each unit its transfer.
+#[test]
+fn sequential_reads_are_slower_after_random_writes() {
+    let units = 16.0;
+    for (unit, size, parts) in [("8KiB", 8192, 2.0), ("4KiB", 4096, 4.0), ("2KiB", 2048, 8.0)] {
+        let mut config = device(1, unit);
+        let capacity = config.device.user_capacity;
+        config.workload.source = Source::Generator(generator("sequential", 16 * size, 1.0, capacity));
+        config.workload.end.requests = Some(capacity / (16 * size));
+        config.host.queue_depth = Some(1);
+        let mut reads = |precondition| {
+            config.run.precondition = precondition;
+            let summary = run(&config);
+            let reads = figure(&summary, "flash.by_cause.host.reads") / figure(&summary, "host.reads");
+            let by_form = reads * 75.0 + units * size as f64 / 200.0;
+            let latency = figure(&summary, "host.read_latency_us.mean");
+            assert!((latency - by_form).abs() < 0.02, "{unit}: {latency}, {by_form}");
+            reads
+        };
+        let filled = reads(Precondition::Sequential { volume: capacity });
+        assert_eq!(filled, units / parts, "{unit}");
+        let random = reads(Precondition::Random { volume: 8 * capacity });
+        // Two units of a request share a flash page as often as any two units do.
+        let device_units = capacity as f64 / size as f64;
+        let by_form = units * (1.0 - (units - 1.0) / 2.0 * (parts - 1.0) / device_units);
+        assert!((random / by_form - 1.0).abs() < 0.03, "{unit}: {random}, {by_form}");
+    }
+}
+
 #[test]
 fn units_wait_for_the_rest_of_their_flash_page_and_then_it_is_filled_up() {
     let config = device(1, "4KiB");

@@ -4,6 +4,8 @@
 mod at_once;
 mod oracle;
 
+use std::collections::BTreeSet;
+
 use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request, Unit};
 use config::Config;
 use config::model::{Checks, Payload};
@@ -318,9 +320,9 @@ impl Device {
         }
     }
 
-    /// The same, where a read of the array brings all parts of a flash page.
+    /// The same, where a read of the array brings all parts of a flash page: it is read once, wherever in the span its parts are.
     fn read_parts_now(&mut self, span: Span) {
-        let mut last = None;
+        let (mut last, mut all) = (None, BTreeSet::new());
         for (lpn, _) in span.pages() {
             self.use_entry(lpn);
             self.note_host_read(lpn);
@@ -333,7 +335,8 @@ impl Device {
                 self.check_read(lpn, floor, content);
                 continue;
             }
-            if last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn)) {
+            let comes_along = last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn));
+            if comes_along || !all.insert(self.ftl.geometry().flash_page_of(ppn)) {
                 let content = self.flash.read_along(ppn);
                 self.check_read(lpn, floor, content);
                 continue;

@@ -9,6 +9,9 @@ use crate::timed::host::read_cause;
 use crate::timed::plan::{Chip, Plan};
 use crate::timed::queues::{Transaction, TransactionId};
 
+/// Waiting reads of a die that are looked at for units of a flash page that is read: as many as a long request has there.
+const LOOKED_AT: usize = 64;
+
 /// A read that waits for a die, with its predecessor in the queue and its page.
 pub(in crate::timed) type FoundRead = (Option<TransactionId>, TransactionId, Ppn);
 
@@ -31,7 +34,8 @@ impl Commands {
         }
     }
 
-    /// Adds waiting reads of other planes that fit the first one's address.
+    /// Adds waiting reads of other planes that fit the first one's address, and those of units that come with what is read: these pass
+    /// others, which lose nothing by it.
     fn join_reads<P: Plan>(&self, context: &mut Context<'_, P>, command: &mut Command, die: Die, first: TransactionId) {
         let geometry = *context.device.ftl.geometry();
         let (lead, cause) = (command.lead(), command.cause());
@@ -41,8 +45,9 @@ impl Commands {
         let mut skipped = 0;
         while let Some(read) = at
             && command.len() < (geometry.planes_per_die * geometry.parts) as usize
-            && skipped <= self.scheduler.skips_at_most()
+            && (skipped <= self.scheduler.skips_at_most() || geometry.parts > 1 && skipped <= LOOKED_AT)
         {
+            let in_turn = skipped <= self.scheduler.skips_at_most();
             at = context.queues.after(read);
             let Transaction { age, lpn, translated, .. } = *context.queues.get(read);
             let device = &context.device;
@@ -50,9 +55,11 @@ impl Commands {
                 device.may_read(other)
                     && (translated || device.is_known(lpn))
                     && read_cause(&context.queues, read) == cause
-                    && self.scheduler.may_join(last_age, age)
                     && (command.brings(&geometry, other)
-                        || device.flash.may_share_command(lead, other) && command.is_new_plane(&geometry, die, other))
+                        || in_turn
+                            && self.scheduler.may_join(last_age, age)
+                            && device.flash.may_share_command(lead, other)
+                            && command.is_new_plane(&geometry, die, other))
                     && !P::Chip::bars(context, die, other)
                     && !context.keeps(other)
             });
@@ -60,7 +67,9 @@ impl Commands {
                 Some(other) => {
                     context.queues.remove_read(die, previous, read);
                     add_read(context, command, read, other);
-                    last_age = age;
+                    if self.scheduler.may_join(last_age, age) {
+                        last_age = age;
+                    }
                 }
                 None => {
                     previous = Some(read);
