@@ -116,6 +116,7 @@ bench: ## the benchmark of record, single thread
 .PHONY: evidence
 evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, into docs/evidence
 	$(PY) -m evidence.closed_forms --out docs/evidence
+	$(PY) -m evidence.map_units --out docs/evidence
 	$(PY) -m evidence.battery --out docs/evidence
 	$(PY) -m evidence.sampling --traces ../shared/traces/captured --out docs/evidence
 	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \

@@ -68,8 +68,8 @@ POLICIES = (
 
 
 @functools.cache
-def _predicted(policy: Policy, utilisation: float, pages_per_block: int) -> float:
-    return formulas.predict(policy.victim, utilisation, pages_per_block, d=policy.d)
+def _predicted(policy: Policy, utilisation: float, pages_per_block: int, parts: int) -> float:
+    return formulas.predict(policy.victim, utilisation, pages_per_block, d=policy.d, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,16 @@ class Point:
     policy: Policy
     spare_factor: float
     pages_per_block: int
+    """Map units of a block, where they are parts of a page."""
     blocks: int
+    parts: int = 1
+    """Map units of a flash page."""
 
     @property
     def user_pages(self) -> int:
-        """Logical pages of the plane."""
-        return round((1.0 - self.spare_factor) * self.blocks * self.pages_per_block)
+        """Logical pages of the plane: whole flash pages."""
+        pages = self.blocks * self.pages_per_block / self.parts
+        return round((1.0 - self.spare_factor) * pages) * self.parts
 
     @property
     def utilisation(self) -> float:
@@ -99,7 +103,7 @@ class Point:
     @property
     def predicted(self) -> float:
         """WAF in theory."""
-        return _predicted(self.policy, self.utilisation, self.pages_per_block)
+        return _predicted(self.policy, self.utilisation, self.pages_per_block, self.parts)
 
     def config(self, victims: int, seed: int) -> dict[str, Any]:
         """The run that measures this point over about `victims` collected blocks, after it has settled."""
@@ -111,13 +115,14 @@ class Point:
                 "dies_per_chip": 1,
                 "planes_per_die": 1,
                 "blocks_per_plane": self.blocks,
-                "pages_per_block": self.pages_per_block,
-                "page_size": PAGE_BYTES,
+                "pages_per_block": self.pages_per_block // self.parts,
+                "page_size": PAGE_BYTES * self.parts,
                 "cell": "slc",
                 "multiplane": "off",
                 "user_capacity": self.user_pages * PAGE_BYTES,
             },
             "ftl": {
+                "map_unit": "page" if self.parts == 1 else "4KiB",
                 "victim": self.policy.config,
                 "gc_schedule": {"threshold": {"free_blocks": FREE_BLOCKS}},
                 "separation": "none",

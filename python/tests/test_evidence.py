@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ftlab
-from evidence import closed_forms, latency_bandwidth
+from evidence import closed_forms, latency_bandwidth, map_units
 from evidence.closed_forms import Measurement, Point, Policy
 from evidence.latency_bandwidth import MODERN_TLC, TBM, Flash
 from ftlab.theory import formulas
@@ -40,6 +40,31 @@ def test_a_short_measurement_agrees(policy: Policy) -> None:
     assert abs(measurement.difference) < 0.015
     assert measurement.victims == pytest.approx(30_000, rel=0.02)
     assert measurement.capacities > 2
+
+
+@pytest.mark.parametrize("policy", [Policy("greedy"), Policy("rga", 2), Policy("random")])
+def test_a_short_measurement_in_map_units_agrees(policy: Policy) -> None:
+    """Blocks of 32 flash pages of 4 units: the dummies behind a victim's copies are worth some per cent of WAF."""
+    point = Point(policy, 0.15, 128, 1024, parts=4)
+    measurement = closed_forms.measure(point, victims=30_000, seed=1)
+    assert abs(measurement.difference) < 0.01
+    without = dataclasses.replace(point, parts=1)
+    assert measurement.waf > 1.02 * without.predicted
+
+
+def test_map_units_are_measured_over_all_numbers_of_a_page(tmp_path: Path) -> None:
+    points = map_units.grid(512)
+    assert len(points) == len(set(points)) == 4 * 5 * 3
+    assert {(p.parts, p.pages_per_block) for p in points} == {(1, 128), (2, 256), (4, 512), (8, 1024)}
+    measurements = [Measurement(p, 1.001 * p.predicted, 5.0, 200_000) for p in points]
+    parts = map_units.measure_parts()
+    assert all(part.agrees for part in parts)
+    assert [part.ratio for part in parts] == pytest.approx([4, 4, 16, 2, 2], rel=1e-12)
+    assert not dataclasses.replace(parts[0], waf=1.001 * parts[0].waf).agrees
+    text = map_units.markdown(measurements, parts, seed=1)
+    assert "**60 of 60 points within 0.5% of theory; the furthest is +0.10%**" in text
+    worse = [dataclasses.replace(measurements[0], waf=points[0].predicted * 1.006), *measurements[1:]]
+    assert "**59 of 60 points" in map_units.markdown(worse, parts, seed=1)
 
 
 def test_a_device_that_is_a_little_wrong_does_not_agree() -> None:

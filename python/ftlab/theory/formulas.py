@@ -7,7 +7,11 @@ checked against them. ``docs/theory.md`` derives every formula and says how one 
 Symbols, the same in every function:
 
 ``pages_per_block`` (b)
-    Pages of a block, at least 2. The models keep it finite wherever it matters.
+    Pages of a block, at least 2. The models keep it finite wherever it matters. Where the map has several units in a
+    flash page, these are the pages: units of a block.
+``parts`` (k)
+    Units of a flash page. A victim is erased when its copies are programmed, so the flash page of the last ones is
+    filled up with dummy units: ``-j mod k`` of them for a victim with j valid units.
 ``utilisation`` (rho)
     Valid pages divided by the pages of the blocks a victim is chosen from, 0 < rho < 1, at the moment a
     victim is chosen. :func:`effective_utilisation` computes it from a real geometry;
@@ -40,6 +44,7 @@ Sources
 """
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,27 +154,39 @@ def random(utilisation: float) -> float:
     return 1.0 / (1.0 - _checked_utilisation(utilisation))
 
 
-def fifo(utilisation: float) -> float:
+def fifo(utilisation: float, *, dummies: float = 0.0) -> float:
     """WAF when the victim is the block that was closed first: ``a / (a + W0(-a exp(-a)))``, ``a = 1 / rho``.
+
+    With a fraction of ``dummies`` in every block the rest is a smaller block: ``fifo(rho / used) / used``, where
+    ``used`` is ``1 - dummies``.
 
     W0 is the principal branch of the Lambert W function. Equivalently ``1 / (1 - x)``, where the fraction x
     of a victim's pages still valid solves ``x = exp(-(1 - x) / rho)``. The block size drops out: all blocks
     reach the end of the queue at the same age. Menon (1995); Desnoyers (2012), LRU cleaning. It is also the
     limit of :func:`greedy` for large blocks (Robinson 1996; Xiang and Kurkoski 2012).
     """
-    a = 1.0 / _checked_utilisation(utilisation)
-    return a / (a + _lambert_w0(-a * math.exp(-a)))
+    used = 1.0 - dummies
+    a = used / _checked_utilisation(utilisation)
+    return a / (a + _lambert_w0(-a * math.exp(-a))) / used
 
 
-def greedy(utilisation: float, pages_per_block: int) -> float:
+def greedy(utilisation: float, pages_per_block: int, *, parts: int = 1) -> float:
     """WAF when the victim is a closed block with the fewest valid pages.
 
     Bux and Iliadis (2010); Van Houdt (2013). The limit of :func:`d_choices` for infinite d, taken
     analytically: ``(rho b - j) / (rho (b - j - j H))``, with ``H = 1/(j+1) + ... + 1/b`` and j the smallest
-    valid count that closed blocks have in steady state.
+    valid count that closed blocks have in steady state. ``parts``: see the module's description.
     """
-    _, rate = _greedy_floor(_checked_utilisation(utilisation), _checked_block(pages_per_block))
-    return 1.0 / (rate * utilisation)
+    rho, b = _checked_utilisation(utilisation), _checked_block(pages_per_block)
+
+    def victims(entering: Sequence[float]) -> tuple[float, dict[int, float]]:
+        floor, rate = _greedy_floor(rho, b, entering)
+        rest = 1.0 - sum(entering[i] / (rate * i) for i in range(floor + 1, b + 1))
+        # Blocks that fall below the floor are victims at once.
+        fall = min(1.0, rate * floor * rest)
+        return rate, {floor: 1.0 - fall, floor - 1: fall}
+
+    return 1.0 / (_with_dummies(victims, b, parts) * rho)
 
 
 def greedy_desnoyers(utilisation: float, pages_per_block: int) -> float:
@@ -181,7 +198,9 @@ def greedy_desnoyers(utilisation: float, pages_per_block: int) -> float:
     return fifo(_checked_utilisation(utilisation) / k) / k
 
 
-def d_choices(d: int, utilisation: float, pages_per_block: int, *, skip_full: bool = False) -> float:
+def d_choices(
+    d: int, utilisation: float, pages_per_block: int, *, skip_full: bool = False, parts: int = 1
+) -> float:
     """WAF when the victim has the fewest valid pages of ``d`` uniformly random closed blocks.
 
     The fixed point of the mean field of Van Houdt (2013), *d-Choices*; RGA of Li, Lee and Lui (2013).
@@ -197,18 +216,35 @@ def d_choices(d: int, utilisation: float, pages_per_block: int, *, skip_full: bo
         Draw only among blocks with at least one invalid page. It changes the result where d is small and many
         blocks are fully valid (high utilisation, small blocks).
 
+    parts
+        See there. With ``skip_full`` it has to be 1.
+
     Raises
     ------
     ValueError
-        If ``d`` < 1, ``pages_per_block`` < 2, or ``utilisation`` is not between 0 and 1.
+        If ``d`` < 1, ``pages_per_block`` < 2, ``utilisation`` is not between 0 and 1, or ``parts`` does not divide
+        ``pages_per_block``.
     """
-    rate, _ = _solve_d_choices(d, utilisation, pages_per_block, skip_full)
-    return 1.0 / (rate * utilisation)
+    b = _checked_block(pages_per_block)
+    if skip_full and parts > 1:
+        raise ValueError(f"parts is {parts}; with skip_full it must be 1")
+
+    def victims(entering: Sequence[float]) -> tuple[float, dict[int, float]]:
+        rate, fractions = _solve_d_choices(d, utilisation, b, skip_full, entering)
+        chosen: dict[int, float] = {}
+        above = 0.0
+        for i in range(b, -1, -1):
+            chosen[i] = (above + fractions[i]) ** d - above**d
+            above += fractions[i]
+        return rate, chosen
+
+    return 1.0 / (_with_dummies(victims, b, parts) * utilisation)
 
 
 def greedy_valid_distribution(utilisation: float, pages_per_block: int) -> NDArray[np.float64]:
     """Fraction of closed blocks with i valid pages under greedy, shape ``(b + 1,)``, summing to 1."""
-    floor, rate = _greedy_floor(_checked_utilisation(utilisation), _checked_block(pages_per_block))
+    ones = _without_dummies(_checked_block(pages_per_block))
+    floor, rate = _greedy_floor(_checked_utilisation(utilisation), pages_per_block, ones)
     fractions = np.zeros(pages_per_block + 1)
     fractions[floor + 1 :] = 1.0 / (rate * np.arange(floor + 1, pages_per_block + 1))
     fractions[floor] = 1.0 - fractions.sum()
@@ -222,24 +258,32 @@ def d_choices_valid_distribution(
 
     Parameters and errors as in :func:`d_choices`.
     """
-    _, fractions = _solve_d_choices(d, utilisation, pages_per_block, skip_full)
+    ones = _without_dummies(_checked_block(pages_per_block))
+    _, fractions = _solve_d_choices(d, utilisation, pages_per_block, skip_full, ones)
     return np.asarray(fractions, dtype=np.float64)
 
 
-def predict(victim: str, utilisation: float, pages_per_block: int, *, d: int | None = None) -> float:
+def predict(
+    victim: str, utilisation: float, pages_per_block: int, *, d: int | None = None, parts: int = 1
+) -> float:
     """WAF by the name of the victim policy: ``greedy``, ``rga`` (which needs ``d``), ``fifo`` or ``random``.
+
+    ``parts``: units of a flash page, where ``pages_per_block`` are units. Victims of ``fifo`` differ by so much that as
+    many of them are of each number modulo ``parts``: they have ``(parts - 1) / 2`` dummy units on average.
 
     Raises ``ValueError`` for any other name, and for ``rga`` without ``d``.
     """
     match victim:
         case "greedy":
-            return greedy(utilisation, pages_per_block)
+            return greedy(utilisation, pages_per_block, parts=parts)
         case "fifo":
-            return fifo(utilisation)
+            return fifo(utilisation, dummies=0.5 * (parts - 1) / pages_per_block)
         case "random":
-            return random(utilisation)
+            return (
+                random(utilisation) if parts == 1 else d_choices(1, utilisation, pages_per_block, parts=parts)
+            )
         case "rga" if d is not None:
-            return d_choices(d, utilisation, pages_per_block)
+            return d_choices(d, utilisation, pages_per_block, parts=parts)
         case "rga":
             raise ValueError("`rga` needs its number of choices, d")
     raise ValueError(
@@ -270,24 +314,59 @@ def _checked_block(pages_per_block: int) -> int:
     return pages_per_block
 
 
-def _greedy_floor(rho: float, b: int) -> tuple[int, float]:
+def _without_dummies(b: int) -> list[float]:
+    """By number of pages, the probability that a block is filled with at least so many: all of them."""
+    return [1.0] * (b + 1)
+
+
+def _with_dummies(
+    victims: Callable[[Sequence[float]], tuple[float, Mapping[int, float]]], b: int, parts: int
+) -> float:
+    """The rate of a model in which a block has the dummy units that the copies of the victim before it left.
+
+    A victim with j valid units leaves ``-j mod parts``, so the probability that a block is filled with at least i
+    units is that of a victim which leaves ``b - i`` of them at most. What the model says of its victims is put in again
+    until it stays; half of each step is taken, for a greedy model has victims of two numbers alone.
+    """
+    if parts < 1 or b % parts:
+        raise ValueError(f"parts is {parts}; it must divide pages_per_block, which is {b}")
+    left = [1.0 / parts] * parts
+    rate = 0.0
+    for _ in range(200):
+        entering = _without_dummies(b)
+        for i in range(b - parts + 2, b + 1):
+            entering[i] = sum(left[: b - i + 1])
+        before, (rate, chosen) = rate, victims(entering)
+        found = [0.0] * parts
+        for j, chance in chosen.items():
+            found[-j % parts] += chance
+        left = [0.5 * (old + new) for old, new in zip(left, found, strict=True)]
+        if abs(rate - before) <= 1e-12 * rate:
+            break
+    return rate
+
+
+def _greedy_floor(rho: float, b: int, entering: Sequence[float]) -> tuple[int, float]:
     """The smallest valid count j of closed blocks under greedy, and the rate of `_solve_d_choices`.
 
-    In the limit of many choices no block stays below j, and the balance gives ``m_i = 1 / (rate * i)`` above
-    j. What is left of the blocks is at j, and the valid pages must add up to ``rho * b``; both are linear in
-    1 / rate, which is thus known for each j. Only one j leaves a fraction at j that is neither negative nor
-    above ``1 / (rate * j)``.
+    In the limit of many choices no block stays below j, and the balance gives ``m_i = e_i / (rate * i)`` above
+    j, with e_i the fraction of blocks that were filled with i pages or more. What is left of the blocks is at j,
+    and the valid pages must add up to ``rho * b``; both are linear in 1 / rate, which is thus known for each j. Only
+    one j leaves a fraction at j that is neither negative nor above ``1 / (rate * j)``.
     """
-    harmonic = 0.0
+    harmonic = filled = 0.0
     for j in range(b - 1, 0, -1):
-        harmonic += 1.0 / (j + 1)
-        inverse_rate = (rho * b - j) / (b - j - j * harmonic)
+        harmonic += entering[j + 1] / (j + 1)
+        filled += entering[j + 1]
+        inverse_rate = (rho * b - j) / (filled - j * harmonic)
         if 0.0 <= 1.0 - harmonic * inverse_rate <= inverse_rate / j:
             return j, 1.0 / inverse_rate
     return 0, 1.0 / rho
 
 
-def _solve_d_choices(d: int, rho: float, b: int, skip_full: bool) -> tuple[float, list[float]]:
+def _solve_d_choices(
+    d: int, rho: float, b: int, skip_full: bool, entering: Sequence[float]
+) -> tuple[float, list[float]]:
     """The steady state of d choices: the invalidation rate, and the fraction of blocks for each valid count.
 
     The rate is the mean number of invalidations per valid page between two victims, times the number of
@@ -297,23 +376,25 @@ def _solve_d_choices(d: int, rho: float, b: int, skip_full: bool) -> tuple[float
     """
     if d < 1:
         raise ValueError(f"d is {d}; it must be at least 1")
-    low, high = (1.0 - _checked_utilisation(rho)) / rho, 1.0 / rho
+    # Blocks are filled with dummies in part, so less is freed; how much less the mean of `entering` says.
+    low, high = (sum(entering[1:]) / b - _checked_utilisation(rho)) / rho, 1.0 / rho
     target = rho * _checked_block(b)
     while high - low > 1e-13 * high:
         rate = 0.5 * (low + high)
-        mean = sum(i * fraction for i, fraction in enumerate(_balance(d, rate, b, skip_full)))
+        mean = sum(i * fraction for i, fraction in enumerate(_balance(d, rate, b, skip_full, entering)))
         low, high = (rate, high) if mean > target else (low, rate)
     rate = 0.5 * (low + high)
-    return rate, _balance(d, rate, b, skip_full)
+    return rate, _balance(d, rate, b, skip_full, entering)
 
 
-def _balance(d: int, rate: float, b: int, skip_full: bool) -> list[float]:
+def _balance(d: int, rate: float, b: int, skip_full: bool, entering: Sequence[float]) -> list[float]:
     """Fractions m_0..m_b of blocks by valid count that balance at a given invalidation rate.
 
     Summing the balance of all states from i up gives, with S_i the fraction of blocks with i or more valid
-    pages, ``rate * i * m_i = 1 - S_i ** d``: what falls below i by invalidation is one block per victim, less
-    the victims that were taken at i or above. From b downwards this is one equation in one unknown after the
-    other. With `skip_full` the draw is among the blocks below b, so S is counted and normalised without m_b.
+    pages, ``rate * i * m_i = e_i - S_i ** d``: what falls below i by invalidation is one block per victim, if it was
+    filled with as many, less the victims that were taken at i or above. From b downwards this is one equation in one
+    unknown after the other. With `skip_full` the draw is among the blocks below b, so S is counted and normalised
+    without m_b.
     """
     fractions = [0.0] * (b + 1)
     above, eligible, top = 0.0, 1.0, b
@@ -324,21 +405,21 @@ def _balance(d: int, rate: float, b: int, skip_full: bool) -> list[float]:
             fractions[b] = 1.0
             return fractions
     for i in range(top, 0, -1):
-        fractions[i] = _fraction_at(d, rate * i * eligible, above / eligible) * eligible
+        fractions[i] = _fraction_at(d, rate * i * eligible, above / eligible, entering[i]) * eligible
         above += fractions[i]
     fractions[0] = max(0.0, eligible - above)
     return fractions
 
 
-def _fraction_at(d: int, slope: float, above: float) -> float:
-    """The root m of ``slope * m + (above + m) ** d = 1`` in [0, 1 - above].
+def _fraction_at(d: int, slope: float, above: float, entering: float) -> float:
+    """The root m of ``slope * m + (above + m) ** d = entering`` in [0, 1 - above].
 
     The left side is increasing and convex in m, so Newton's steps from an upper bound descend onto the root.
     """
-    m = min(1.0 - above, (1.0 - above**d) / slope)
+    m = max(0.0, min(1.0 - above, (entering - above**d) / slope))
     for _ in range(100):
         power = (above + m) ** (d - 1)
-        step = (slope * m + power * (above + m) - 1.0) / (slope + d * power)
+        step = (slope * m + power * (above + m) - entering) / (slope + d * power)
         m -= step
         if step <= 1e-15:
             break

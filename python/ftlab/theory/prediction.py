@@ -33,10 +33,14 @@ def unlike_theory(config: Mapping[str, Any]) -> str | None:
         return f"there is none for ftl.victim {_named(ftl['victim'])}"
     if workload.get("generator") != "uniform":
         return "the workload is not uniform"
-    if in_bytes(workload["request_size"]) != in_bytes(device["page_size"]):
-        return "requests are not as large as pages"
+    if _parts(config) < 1:
+        return "a map unit is more than a page"
+    if in_bytes(workload["request_size"]) * _parts(config) != in_bytes(device["page_size"]):
+        return "requests are not as large as " + ("pages" if _parts(config) == 1 else "map units")
     if in_bytes(workload["footprint"]) != in_bytes(device["user_capacity"]):
         return "the workload does not cover the whole device"
+    if _parts(config) > 1 and run["executor"] == "timed":
+        return "flash pages that wait for units are filled up as time passes"
     if _named(run["precondition"]) != "steady":
         return "the run did not begin in the steady state"
     if _planes(device) > 1 and _named(ftl["binding"]) != "static":
@@ -51,20 +55,29 @@ def predicted_waf(config: Mapping[str, Any], over_provisioning: float | None = N
     if unlike_theory(config) is not None:
         return None
     device, ftl = config["device"], config["ftl"]
-    raw_pages = device["blocks_per_plane"] * device["pages_per_block"]
+    parts = _parts(config)
+    raw_pages = device["blocks_per_plane"] * device["pages_per_block"] * parts
     if over_provisioning is None:
-        user_pages = in_bytes(device["user_capacity"]) / in_bytes(device["page_size"]) / _planes(device)
+        user_pages = (
+            in_bytes(device["user_capacity"]) / in_bytes(device["page_size"]) * parts / _planes(device)
+        )
     else:
         user_pages = raw_pages / (1 + over_provisioning)
     return _predicted(
         _named(ftl["victim"]), _parameter(ftl["victim"], "d"), user_pages, device["blocks_per_plane"],
-        device["pages_per_block"], _parameter(ftl["gc_schedule"], "free_blocks") or 0,
+        device["pages_per_block"] * parts, _parameter(ftl["gc_schedule"], "free_blocks") or 0, parts,
     )  # fmt: skip
 
 
 @cache
 def _predicted(
-    victim: str, d: int | None, user_pages: float, blocks: int, pages_per_block: int, free_blocks: int
+    victim: str,
+    d: int | None,
+    user_pages: float,
+    blocks: int,
+    pages_per_block: int,
+    free_blocks: int,
+    parts: int,
 ) -> float | None:
     try:
         rho = formulas.effective_utilisation(
@@ -73,7 +86,7 @@ def _predicted(
             pages_per_block=pages_per_block,
             free_blocks=free_blocks,
         )
-        return formulas.predict(victim, rho, pages_per_block, d=d)
+        return formulas.predict(victim, rho, pages_per_block, d=d, parts=parts)
     except ValueError:
         return None
 
@@ -83,6 +96,12 @@ def _planes(device: Mapping[str, Any]) -> int:
         device["channels"] * device["chips_per_channel"] * device["dies_per_chip"] * device["planes_per_die"]
     )
     return planes
+
+
+def _parts(config: Mapping[str, Any]) -> int:
+    """Map units of a flash page; 0 if a unit is more than one."""
+    unit = _named(config["ftl"].get("map_unit", "page"))
+    return 1 if unit == "page" else in_bytes(config["device"]["page_size"]) // in_bytes(unit)
 
 
 def _named(choice: Any) -> str:
