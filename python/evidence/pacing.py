@@ -29,6 +29,8 @@ JOB: dict[str, Any] = {
     "host.replay": "open", "workload.rounds": 6,
     # Of the 57 blocks of a plane some 12 are spare, not 7: there is room to hold several of them free.
     "device.user_capacity": "50GiB",
+    # As the preset was when the page was written.
+    "ftl.map_unit": "page",
 }  # fmt: skip
 
 LOWS = (1, 2, 3, 4, 6, 8)

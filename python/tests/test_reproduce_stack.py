@@ -117,10 +117,12 @@ def test_todays_drive_is_the_preset_but_for_what_the_device_asks_for() -> None:
     preset = ftlab.resolve("client-tlc-small")["ftl"]
     mine = resolved(())
     assert {key for key in preset if preset[key] != mine[key]} == {
+        "map_unit",
         "paired_page",
         "read_disturb",
         "write_buffer",
     }
+    assert mine["map_unit"] == "page"
     (buffer,) = preset["write_buffer"].values()
     assert mine["write_buffer"] == {"fifo": {**buffer, "size": "16MiB"}}
     for scale in SCALES.values():

@@ -77,10 +77,11 @@ pub(crate) struct DriveRun(&'static str);
 
 impl DriveRun {
     /// The presets of drives, with a part of their blocks.
-    pub(crate) const ALL: [DriveRun; 4] = [
+    pub(crate) const ALL: [DriveRun; 5] = [
         DriveRun("client-tlc-small"),
         DriveRun("enterprise-tlc-small"),
         DriveRun("qlc-small"),
+        DriveRun("qlc-dense-small"),
         DriveRun("modern-tlc-small"),
     ];
 

@@ -7,6 +7,8 @@ use base::{
     Cell, Choices, CopybackTable, Duration, InStep, Multiplane, ProgramOrder, ReadLimits, ReprogramWear, Selection,
 };
 
+use crate::units;
+
 /// One simulation, completely described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -29,14 +31,23 @@ impl Config {
     }
 }
 
-/// Which channels and planes a reclaim unit keeps in step.
+/// Which channels and planes a reclaim unit keeps in step, or a map unit that is a flash page of each plane of a die.
 pub(crate) fn in_step(device: &Device, ftl: &Choices) -> InStep {
     let unit = ftl.get("reclaim_unit");
-    let over = if unit.name == "superblock" { unit.word("over") } else { "" };
+    if unit.name != "superblock" {
+        return InStep { channels: 1, planes: if is_of_all_planes(device, ftl) { device.planes_per_die } else { 1 } };
+    }
+    let over = unit.word("over");
     InStep {
         channels: if over.starts_with("channels") { device.channels } else { 1 },
         planes: if over.ends_with("planes") { device.planes_per_die } else { 1 },
     }
+}
+
+/// True if a map unit is a flash page of each plane of a die.
+fn is_of_all_planes(device: &Device, ftl: &Choices) -> bool {
+    let row = u64::from(device.page_size) * u64::from(device.planes_per_die);
+    device.planes_per_die > 1 && units::size(ftl.get("map_unit").name) == Ok(row)
 }
 
 /// `[device]`.

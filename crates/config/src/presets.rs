@@ -57,6 +57,8 @@ presets!(
     "enterprise-tlc-small",
     "qlc",
     "qlc-small",
+    "qlc-dense",
+    "qlc-dense-small",
     "modern-tlc",
     "modern-tlc-small",
     "gcmix-px",

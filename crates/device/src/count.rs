@@ -24,7 +24,7 @@ pub(crate) fn run(
     config: &Config,
     watch: &mut Watch<'_>,
 ) -> Result<(), RunError> {
-    let mut buffer = buffer::build(config, device)?.map(Box::new);
+    let mut buffer = buffer::build(config, device).map(Box::new);
     let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
     let mut spans: Vec<Span> = Vec::with_capacity(BATCH);
     let is_plain = buffer.is_none() && device.is_plain_without_time();

@@ -1,5 +1,5 @@
-//! Channels or planes in step (`reclaim_unit = "superblock"`): which devices can have them, and what they are in
-//! pages and blocks of the flash.
+//! Channels or planes in step (`reclaim_unit = "superblock"`, and map units of a flash page of each plane): which devices can have them,
+//! and what they are in pages and blocks of the flash.
 //!
 //! Channels or planes in step are one whose pages are that many times wider, so a device with them *is* a device with fewer
 //! channels or planes: [`geometry`] folds its shape, `Timing::new` its times, and nothing else of the
@@ -26,7 +26,11 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
         pages_per_block: device.pages_per_block * parts(config),
         page_size: superpage(config) / parts(config),
         parts: parts(config),
-        unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
+        unit_width: if config.ftl.get("reclaim_unit").name == "twin" {
+            device.planes_per_die / in_step.planes
+        } else {
+            1
+        },
     })
 }
 
@@ -75,9 +79,11 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     let refuse = |key, message: String, help: String| Err(Refusal { key, message, help });
     if in_step.planes > 1 && config.device.multiplane == Multiplane::Off {
         return refuse(
-            "ftl.reclaim_unit",
+            if config.ftl.get("map_unit").name == "page" { "ftl.reclaim_unit" } else { "ftl.map_unit" },
             "planes in step take every command together, and `multiplane` is `off`".into(),
-            "set `device.multiplane` to `pac` or `bac`, or use `superblock.over = \"channels\"` or `block`".into(),
+            "set `device.multiplane` to `pac` or `bac`; or use `superblock.over = \"channels\"` or `block`, and a `map_unit` of no more \
+             than a flash page"
+                .into(),
         );
     }
     if parts > u64::from(MAX_PARTS) {

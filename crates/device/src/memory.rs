@@ -61,7 +61,7 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     // One after the other.
     let passing = of_report(config, &geometry).max(ftl.renewed).max(of_states(config, &geometry, saves_state));
     let (of_executor, of_requests) = of_executor(config, &geometry);
-    let of_buffer = buffer::bytes(config, user_pages, geometry.planes());
+    let of_buffer = buffer::bytes(config, geometry.planes());
     let part = |what, bytes, key| Part { what, bytes, key };
     vec![
         part("the maps", ftl.maps, MemoryKey::Size),

@@ -83,7 +83,8 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
 
 /// Write amplification in bytes and in pages.
 fn amplification(device: &Device, counters: &Counters) -> [Option<f64>; 2] {
-    [counters.waf(device.recorder.shape().page_bytes), counters.waf_units()]
+    let shape = device.recorder.shape();
+    [counters.waf(shape.page_bytes), counters.waf_units(shape.has_wide_units)]
 }
 
 /// A sequential fill, then random writes until the write amplification, in pages, holds still.

@@ -56,6 +56,23 @@ fn longest_write(summary: &Value) -> f64 {
     figure(summary, "host.write_latency_us.max")
 }
 
+/// No time passes, so no die is waited for.
+#[test]
+fn without_time_pages_leave_when_it_is_full() {
+    let summaries = ["full", "free"].map(|flush| {
+        let mut config = fifo(2, 8);
+        let selection = config.ftl.made.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
+        selection.1.set("flush", flush.into());
+        config.run.executor = Executor::Count;
+        config.workload.source = Source::Generator(generator("zipf", 3000, 0.3, config.device.user_capacity));
+        config.workload.end = End { requests: Some(2000), ..End::default() };
+        let mut summary = metrics::deterministic(&run(&config));
+        summary.as_object_mut().expect("an object").shift_remove("config");
+        summary
+    });
+    assert_eq!(summaries[0], summaries[1]);
+}
+
 #[test]
 fn a_write_completes_when_it_is_buffered_and_is_programmed_in_the_end() {
     let summary = replay(&fifo(1, 8), &pages("Write", &[(0, 0), (0, 1), (0, 2)]));

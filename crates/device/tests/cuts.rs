@@ -206,6 +206,15 @@ fn map_units_of_paired_pages_survive_with_a_supercap() {
     }
 }
 
+/// A flash page of each of the two planes: a torn one loses all of it.
+#[test]
+fn map_units_of_all_planes_survive() {
+    for (what, sets) in BESIDES {
+        let all = [&SUPERCAP, *sets, &["ftl.map_unit=\"16KiB\"", "device.over_provisioning=1.6"]].concat();
+        assert_survives(what, &all);
+    }
+}
+
 #[test]
 fn a_map_in_flash_survives() {
     let map = ["ftl.mapping.dftl.cache=\"2KiB\"", "device.over_provisioning=2.5", "ftl.allocation=\"CWDP\""];

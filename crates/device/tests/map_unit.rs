@@ -19,6 +19,9 @@ const SCHEMES: [&str; 3] = ["refresh", "redftl", "read-leveling"];
 
 const UNITS: [&str; 4] = ["page", "8KiB", "4KiB", "2KiB"];
 
+/// A flash page of each of the two planes of `small`.
+const WIDE: &str = "32KiB";
+
 /// How long units wait for the rest of their flash page: nanoseconds.
 const PAD_AFTER: u64 = 900_000;
 
@@ -171,7 +174,7 @@ fn small(unit: &str, reclaim_unit: &str, programming: &str, buffer: &str, protec
     config.run.payload = Payload::Stamp;
     config.run.precondition = Precondition::None;
     let most = device::largest_user_capacity(&config) * 8 / 10;
-    config.device.user_capacity = most / (16 << 10) * (16 << 10);
+    config.device.user_capacity = most / (32 << 10) * (32 << 10);
     if let Source::Generator(generator) = &mut config.workload.source {
         generator.footprint = config.device.user_capacity;
     }
@@ -185,7 +188,7 @@ fn small(unit: &str, reclaim_unit: &str, programming: &str, buffer: &str, protec
 fn what_is_acknowledged_survives_faults() {
     let troubles = [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut, Trouble::FailedRecovery];
     let (mut runs, mut restarts) = (0, 0);
-    for unit in UNITS {
+    for unit in [&UNITS[..], &[WIDE]].concat() {
         for (reclaim_unit, programming, buffer) in [
             ("block", "page", "none"),
             ("twin", "page", "none"),
@@ -193,6 +196,10 @@ fn what_is_acknowledged_survives_faults() {
             ("twin", "one-shot", "none"),
             ("twin", "two-pass", "none"),
         ] {
+            // What is in step is not programmed by wordlines.
+            if unit == WIDE && programming != "page" {
+                continue;
+            }
             let config = small(unit, reclaim_unit, programming, buffer, "none");
             for trouble in troubles {
                 let stride = if trouble == Trouble::ProgramFailure { 53 } else { 211 };
@@ -389,8 +396,11 @@ fn what_units_cannot_be_is_refused() {
     let chosen =
         |seam: &'static str, name: &'static str| refusal(&move |config| choose(&mut config.ftl, seam, name, &[]));
     let texts = [
-        (refusal(&|config| set_unit(config, "16KiB")), "a flash page of 16KiB is not several map units of 16KiB"),
-        (refusal(&|config| config.device.page_size = 6144), "a flash page of 6KiB is not several map units of 4KiB"),
+        (
+            refusal(&|config| set_unit(config, "64KiB")),
+            "a map unit of 64KiB is no part of a flash page of 16KiB, and no flash page of each plane of a die, which are 32KiB",
+        ),
+        (refusal(&|config| config.device.page_size = 6144), "a map unit of 4KiB is no part of a flash page of 6KiB"),
         (chosen("mapping", "fast"), "page mapping alone"),
         (chosen("paired_page", "lsb-backup"), "no copies of lower pages"),
         (chosen("migration", "rcpb"), "copies through the controller"),
@@ -407,6 +417,90 @@ fn superblock(config: &mut Config, channels: u32) {
     config.device.channels = channels;
     choose(&mut config.ftl, "reclaim_unit", "superblock", &[("over", "channels-and-planes".into())]);
     config.device.user_capacity *= u64::from(channels);
+}
+
+/// Everything but what the configuration was and the run cost.
+fn results(config: &Config) -> serde_json::Value {
+    let mut summary = metrics::deterministic(&run(config));
+    summary.as_object_mut().expect("an object").shift_remove("config");
+    summary
+}
+
+/// Requests of all sizes on a nearly full device of two planes.
+fn busy(unit: &str, reclaim_unit: &str, executor: Executor) -> Config {
+    let mut config = device(2, unit);
+    choose(&mut config.ftl, "reclaim_unit", reclaim_unit, &[]);
+    config.workload.source = Source::Generator(generator("zipf", 11_000, 0.3, config.device.user_capacity));
+    config.workload.end.requests = Some(2000);
+    execute(&mut config, executor);
+    config
+}
+
+#[test]
+fn a_unit_of_a_flash_page_is_the_page() {
+    for executor in [Executor::Count, Executor::Timed] {
+        for reclaim_unit in ["block", "twin"] {
+            let [page, named] = ["page", "16KiB"].map(|unit| results(&busy(unit, reclaim_unit, executor)));
+            assert_eq!(page, named, "{reclaim_unit} under {executor:?}");
+        }
+    }
+}
+
+/// But for `waf_units`, which counts units; and twin blocks are one block where planes work in step.
+#[test]
+fn a_unit_of_all_planes_puts_them_in_step() {
+    for executor in [Executor::Count, Executor::Timed] {
+        let [mut planes, mut block, twin] =
+            [("page", "superblock"), (WIDE, "block"), (WIDE, "twin")].map(|(unit, reclaim_unit)| {
+                let mut config = busy(unit, reclaim_unit, executor);
+                if reclaim_unit == "superblock" {
+                    choose(&mut config.ftl, "reclaim_unit", "superblock", &[("over", "planes".into())]);
+                }
+                results(&config)
+            });
+        assert_eq!(block, twin, "{executor:?}");
+        let programs = |cause: &str| figure(&block, &format!("flash.by_cause.{cause}.programs"));
+        let units = figure(&block, "flash.page_programs") / (programs("host") + programs("rmw"));
+        assert_eq!(figure(&block, "waf_units"), units, "{executor:?}");
+        assert!(units < figure(&planes, "waf_units"), "{executor:?}");
+        let keys = ["waf_units", "run"];
+        for summary in [&mut planes, &mut block] {
+            keys.iter().for_each(|key| drop(summary.as_object_mut().expect("an object").shift_remove(*key)));
+        }
+        assert_eq!(planes, block, "{executor:?}");
+    }
+}
+
+#[test]
+fn a_write_of_a_part_of_a_unit_programs_it_whole() {
+    for (unit, whole) in [("page", 4.0), ("16KiB", 4.0), (WIDE, 8.0), ("8KiB", 2.0)] {
+        for executor in [Executor::Count, Executor::Timed] {
+            let mut config = device(2, unit);
+            execute(&mut config, executor);
+            let capacity = config.device.user_capacity;
+            config.run.precondition = Precondition::Random { volume: capacity };
+            config.workload.source = Source::Generator(generator("uniform", 4096, 0.0, capacity));
+            config.workload.end.requests = Some(4000);
+            let summary = run(&config);
+            let ratio = figure(&summary, "waf") / figure(&summary, "waf_units");
+            assert!((ratio - whole).abs() < 1e-9, "{unit} under {executor:?}: {ratio}");
+            assert!(figure(&summary, "gc.moved_pages") > 0.0, "{unit} under {executor:?}");
+        }
+    }
+}
+
+/// Of a unit of all planes a read sends the codewords that were asked for, over the bus that they share.
+#[test]
+fn a_part_of_a_unit_of_all_planes_is_sent() {
+    let mut config = device(2, WIDE);
+    config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+    equip(&mut config.device, "read_transfer", "sectors", &[("codeword", ParamValue::Size(4096))]);
+    config.device.multiplane = Multiplane::Pac;
+    for (size, sent) in [(4096, 4096), (5000, 8192), (20 << 10, 20 << 10), (32 << 10, 32 << 10)] {
+        let latency = figure(&replay(&config, &[(0, "Read", 0, size)]), "host.read_latency_us.max");
+        // 200 MB/s; no command cycles, no ECC.
+        assert!((latency - 75.0 - f64::from(sent) / 200.0).abs() < 1e-6, "{size}: {latency}");
+    }
 }
 
 #[test]

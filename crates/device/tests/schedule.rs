@@ -328,15 +328,25 @@ fn pacing_goes_with_twin_blocks_and_a_buffer() {
     }
 }
 
-/// With no time there is nobody to wait; a merge of hybrid mapping is no longer or shorter for being paced.
+/// Without time whole victims are collected at the same mark, so as much is moved.
+#[test]
+fn pacing_without_time_moves_as_much() {
+    let mut config = plain(2, 1, 1, 1, 64, 32);
+    config.run.checks = Checks::Fast;
+    config.run.precondition = Precondition::Random { volume: 2 * config.device.user_capacity };
+    config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, config.device.user_capacity));
+    config.workload.end = End { requests: Some(20_000), ..End::default() };
+    let timed = under(&config, "paced", &[]);
+    config.run.executor = Executor::Count;
+    let [count, at_once] = ["paced", "threshold"].map(|schedule| under(&config, schedule, &[]));
+    let waf = |summary: &Value| figure(summary, "waf");
+    assert!((waf(&count) / waf(&timed) - 1.0).abs() < 0.03, "{} and {}", waf(&count), waf(&timed));
+    assert!(figure(&count, "gc.forward") > 0.0 && waf(&count) != waf(&at_once));
+}
+
+/// A merge of hybrid mapping is no longer or shorter for being paced.
 #[test]
 fn pacing_is_refused_where_it_means_nothing() {
-    let mut config = channels(2, 1, "page");
-    choose(&mut config.ftl, "gc_schedule", "paced", &[]);
-    assert!(device::check(&config).is_ok());
-    config.run.executor = Executor::Count;
-    let refusal = device::check(&config).expect_err("no time");
-    assert!(refusal.message.contains("under `count` nobody waits"), "{refusal:?}");
     let mut config = channels(2, 1, "fast");
     choose(&mut config.ftl, "gc_schedule", "paced", &[]);
     let refusal = device::check(&config).expect_err("merges");

@@ -34,6 +34,7 @@ fn random_superblock(seed: u64) -> Option<Config> {
     let mut config = random_config(seed + 7_000_000);
     if config.ftl.get("reclaim_unit").name != "superblock" {
         in_step(&mut config, OVER[seed as usize % 3]);
+        name_the_row(seed, &mut config);
         config.device.user_capacity -= config.device.user_capacity % page_size(&config);
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         if let Source::Generator(generator) = &mut config.workload.source {
@@ -48,6 +49,16 @@ fn random_superblock(seed: u64) -> Option<Config> {
     // A device may be too small for a single superpage of them all.
     let is_empty = config.device.user_capacity == 0;
     (!is_empty && config.in_step().parts() > 1 && device::check(&config).is_ok()).then_some(config)
+}
+
+/// Some have planes in step because a map unit is a page of each.
+fn name_the_row(seed: u64, config: &mut Config) {
+    let row = config::print_size(u64::from(config.device.page_size) * u64::from(config.device.planes_per_die));
+    let units = device::seams().into_iter().find(|seam| seam.key == "map_unit").expect("a seam");
+    if let (true, Some(unit)) = (seed % 2 == 1 && config.device.planes_per_die > 1, units.find(&row)) {
+        choose(&mut config.ftl, "map_unit", unit.name, &[]);
+        choose(&mut config.ftl, "reclaim_unit", ["block", "twin"][seed as usize / 2 % 2], &[]);
+    }
 }
 
 /// Figures of both devices that are the same, and those of the wide one that are so many times larger here.
@@ -92,7 +103,7 @@ fn compare(narrow: &Value, wide: &Value, lanes: f64, whole_pages: bool, case: &s
 
 #[test]
 fn a_device_in_step_equals_one_of_wider_pages() {
-    let (mut compared, mut in_parts) = (0, 0);
+    let (mut compared, mut in_parts, mut units) = (0, 0, 0);
     for seed in 0..600 {
         let Some(mut config) = random_superblock(seed) else { continue };
         config.run.checks = Checks::Fast;
@@ -102,13 +113,17 @@ fn a_device_in_step_equals_one_of_wider_pages() {
             generator.request_size = page;
         }
         let wide = widened(&config);
+        units += u32::from(config.ftl.get("map_unit").name != "page");
         let case = format!("case {seed}");
         let (narrow, wide) = (run(&config), run(&wide));
         compare(&narrow, &wide, f64::from(config.in_step().parts()), whole_pages, &case);
         compared += 1;
         in_parts += u32::from(figure(&narrow, "flash.by_cause.rmw.programs") > 0.0);
     }
-    assert!(compared > 200 && in_parts > 50, "{compared} cases, {in_parts} with pages in parts");
+    assert!(
+        compared > 200 && in_parts > 50 && units > 20,
+        "{compared} cases, {in_parts} in parts, {units} with map units"
+    );
 }
 
 /// Map units of what is in step, in time and without: a unit lies on all of it.
@@ -117,6 +132,9 @@ fn units_in_step_equal_those_of_wider_pages() {
     let mut compared = 0;
     for seed in 0..200 {
         let Some(mut config) = random_superblock(seed) else { continue };
+        if config.ftl.get("map_unit").name != "page" {
+            in_step(&mut config, "planes");
+        }
         let in_step = config.in_step().parts();
         config.device.page_size = 8192;
         config.device.blocks_per_plane += 4;
@@ -447,7 +465,7 @@ fn what_cannot_be_in_step_is_refused() {
         pages in step); the nearest: 4064KiB and 4MiB; where only `over_provisioning` is given, the user space ends \
         with a superpage\n\
         ftl.reclaim_unit: planes in step take every command together, and `multiplane` is `off`; set `device.multiplane` \
-        to `pac` or `bac`, or use `superblock.over = \"channels\"` or `block`\n\
+        to `pac` or `bac`; or use `superblock.over = \"channels\"` or `block`, and a `map_unit` of no more than a flash page\n\
         ftl.reclaim_unit: 66 flash pages would be in step, and a superpage has at most 64; put fewer channels or planes \
         in step, or use `block`\n\
         device.page_size: superpages of 8GiB (8 flash pages in step) do not fit 32 bits; use smaller pages, or put fewer \

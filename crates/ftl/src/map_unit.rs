@@ -32,7 +32,8 @@ const PAD_AFTER: Param = Param {
 const fn of(name: &'static str) -> Choice {
     Choice {
         name,
-        doc: "A part of a flash page; the units of a flash page are programmed together.",
+        doc: "A part of a flash page, the units of which are programmed together; a flash page; or one of each plane of a die, \
+              which then work in step.",
         params: &[PAD_AFTER],
     }
 }
@@ -40,7 +41,7 @@ const fn of(name: &'static str) -> Choice {
 /// The seam, for the configuration reader.
 pub static SEAM: Seam = Seam {
     key: "map_unit",
-    doc: "How much of the host's space has one map entry: a flash page, or an equal part of one.",
+    doc: "How much of the host's space has one map entry: a flash page, an equal part of one, or a flash page of each plane of a die.",
     choices: &[
         Choice { name: "page", doc: "A flash page.", params: &[] },
         of("512B"),
@@ -90,13 +91,26 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let page = setup.geometry.page_size * parts;
     let print = |bytes: u32| (setup.print_size)(bytes.into());
     let is_in_step = policies.reclaim_unit.name == "superblock";
-    let name = if is_in_step { "superpage" } else { "flash page" };
-    if size >= page || !page.is_multiple_of(size) {
-        let fits: Vec<&str> =
-            SEAM.choices.iter().skip(1).map(|choice| choice.name).filter(|name| fits(name, page)).collect();
-        let fits = if fits.is_empty() { String::new() } else { format!(", or a part of a page: {}", fits.join(", ")) };
+    if size == page {
+        // Also where planes in step make it so large: to the FTL it is a page.
+        return Ok(());
+    }
+    if size > page || !page.is_multiple_of(size) {
+        let row = page * setup.geometry.planes_per_die;
+        let fits = |name: &str| {
+            let is_row = |size| !is_in_step && size == row;
+            SIZES.iter().any(|&(other, size)| other == name && (page.is_multiple_of(size) || is_row(size)))
+        };
+        let fits: Vec<&str> = SEAM.choices.iter().skip(1).map(|choice| choice.name).filter(|name| fits(name)).collect();
+        let fits = if fits.is_empty() { String::new() } else { format!(", or one of {}", fits.join(", ")) };
+        let name = if is_in_step { "superpage" } else { "flash page" };
+        let above = if is_in_step {
+            String::new()
+        } else {
+            format!(", and no flash page of each plane of a die, which are {} together", print(row))
+        };
         return refuse(
-            format!("a {name} of {} is not several map units of {}", print(page), print(size)),
+            format!("a map unit of {} is no part of a {name} of {}{above}", print(size), print(page)),
             format!("use `page`{fits}"),
         );
     }
@@ -155,8 +169,4 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-fn fits(name: &str, page: u32) -> bool {
-    SIZES.iter().any(|&(other, size)| other == name && size < page && page.is_multiple_of(size))
 }

@@ -189,9 +189,11 @@ impl Counters {
     }
 
     /// Write amplification as papers count it: pages programmed for any cause ÷ pages programmed for the host; `None`
-    /// where the host programmed nothing.
-    pub fn waf_units(&self) -> Option<f64> {
-        ratio(self.page_programs(), self.ops[Cause::Host as usize][OpKind::Program as usize])
+    /// where the host programmed nothing. Where a map unit has all the flash pages in step, units are counted: those of its pages
+    /// that the host did not write are part of what was programmed for it.
+    pub fn waf_units(&self, has_wide_units: bool) -> Option<f64> {
+        let rest = if has_wide_units { self.of(Cause::Rmw, OpKind::Program) } else { 0 };
+        ratio(self.page_programs(), self.of(Cause::Host, OpKind::Program) + rest)
     }
 
     /// Operations of one kind, for any cause.
@@ -304,14 +306,14 @@ mod tests {
     #[test]
     fn write_amplification_counts_every_program() {
         let mut counters = Counters::default();
-        assert_eq!((counters.waf(8192), counters.waf_units()), (None, None));
+        assert_eq!((counters.waf(8192), counters.waf_units(false)), (None, None));
         counters.count(Cause::Host, OpKind::Program, 4);
         counters.count(Cause::Gc, OpKind::Read, 3);
         counters.count(Cause::Gc, OpKind::Program, 1);
         counters.copyback(Cause::Gc, 2, 2);
         counters.reprogram(Cause::Refresh, 1);
         counters.count(Cause::Gc, OpKind::Erase, 2);
-        assert_eq!(counters.waf_units(), Some(2.0), "(4 + 1 + 2 + 1) / 4");
+        assert_eq!(counters.waf_units(false), Some(2.0), "(4 + 1 + 2 + 1) / 4");
         assert_eq!(counters.waf(8192), None, "the host's write is not complete");
         // Four writes of a quarter of a page each.
         counters.bytes_written = 4 * 2048;
@@ -364,7 +366,7 @@ mod tests {
 
         let channels = counters.physical(InStep { channels: 4, planes: 1 }, false);
         assert_eq!((channels.of(Cause::Host, OpKind::Program), channels.of(Cause::Rmw, OpKind::Program)), (5, 3));
-        assert_eq!(channels.waf_units(), Some(1.6));
+        assert_eq!((channels.waf_units(false), channels.waf_units(true)), (Some(1.6), Some(1.0)));
         let written = Counters { bytes_written: 5 * 4096, ..channels };
         assert_eq!(written.waf(4096), Some(1.6), "eight flash pages for the five that the host wrote");
         assert_eq!((channels.of(Cause::Rmw, OpKind::Read), channels.of(Cause::Host, OpKind::Read)), (3, 5));

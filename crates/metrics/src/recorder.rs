@@ -28,6 +28,8 @@ pub struct RecordedShape {
     pub in_step: InStep,
     /// Pages are map units below the flash page.
     pub has_units: bool,
+    /// A map unit has all the flash pages in step.
+    pub has_wide_units: bool,
 }
 
 /// Programs and erases that were suspended for reads.
@@ -514,6 +516,7 @@ mod tests {
             page_bytes: 16384,
             in_step: InStep::NONE,
             has_units: false,
+            has_wide_units: false,
         }
     }
 

@@ -203,7 +203,7 @@ pub(crate) fn table(
         ("write_latency_mean_us", figure(&|f| f.mean_us(f.row.delta.write_ns, f.counters().host_writes))),
         ("latency_max_us", figure(&|f| f.max_us())),
         ("waf", figure(&|f| f.counters().waf(f.shape.page_bytes))),
-        ("waf_units", figure(&|f| f.counters().waf_units())),
+        ("waf_units", figure(&|f| f.counters().waf_units(f.shape.has_wide_units))),
         ("gc_invocations", count(&|c| c.gc_invocations)),
         ("gc_per_s", figure(&|f| f.rate(f.counters().gc_invocations))),
         ("gc_per_gb", figure(&|f| ratio(f.counters().gc_invocations, f.counters().bytes_written).map(|r| r * 1e9))),

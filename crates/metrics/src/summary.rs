@@ -42,7 +42,7 @@ pub fn summary(report: &Report<'_>) -> Value {
         "host": host(recorder),
         "flash": flash(counters, recorder.suspends(), recorder.cache_mode(), recorder.retried()),
         "waf": counters.waf(recorder.shape().page_bytes),
-        "waf_units": counters.waf_units(),
+        "waf_units": counters.waf_units(recorder.shape().has_wide_units),
         "gc": gc(counters),
         "utilisation": { "channel": channel(recorder), "die": die(recorder) },
         "wear": {
@@ -206,6 +206,7 @@ mod tests {
             page_bytes: 32768,
             in_step: InStep::NONE,
             has_units: false,
+            has_wide_units: false,
         });
         let at = |us: u64| Instant(if timed { us * 1000 } else { 0 });
         recorder.completed(RequestKind::Read, at(0), at(100), 8192);

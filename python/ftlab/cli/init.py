@@ -59,7 +59,7 @@ NUMBERS = (
     Number("--dies", "device.dies_per_chip", "1", "dies per chip", "dies of each chip, which work side by side"),
     Number("--planes", "device.planes_per_die", "4", "planes per die", "planes of each die"),
     Number("--pages-per-block", "device.pages_per_block", "768", "pages per block", "a multiple of the bits per cell"),
-    Number("--page", "device.page_size", "16KiB", "page size", "what one program writes, and the unit of the map"),
+    Number("--page", "device.page_size", "16KiB", "page size", "what one program writes"),
     Number("--cell", "device.cell", "tlc", "cell type: slc, mlc, tlc, qlc", "slc 1, mlc 2, tlc 3, qlc 4 bits"),
     Number("--capacity", "device.user_capacity", "512GiB", "user capacity",
            "what the host may address; blocks_per_plane follows from it"),
@@ -104,13 +104,15 @@ BUFFER = "ftl.write_buffer.fifo.size"
 BUFFER_SHARE = 256
 """The write buffer has at most one part in so many of the user capacity; the presets' smallest drive: one in 892."""
 
+MAP_UNIT = "ftl.map_unit"
+
 FREE, LOW = "ftl.gc_schedule.paced.free_blocks", "ftl.gc_schedule.paced.low"
 
 FEW_BLOCKS = 32
 """A plane with fewer blocks is so small that blocks held free are much of it."""
 
 CODEWORD = 4096
-"""Bytes of a codeword (docs/model.md)."""
+"""Bytes of a codeword, and of a map unit (docs/model.md)."""
 
 FEW = 8
 """A plane with fewer spare blocks begins its collections as late as it can."""
@@ -219,6 +221,10 @@ def written(given: Mapping[str, str], trace: str | None = None) -> str:
         given["device.over_provisioning"] = _default_spare(given)
     lines = _fitted(_preset_lines(), given)
     toml = _composed(given, lines, rounded, trace)
+    whole = {key: line for key, line in lines.items() if key != MAP_UNIT}
+    if not _passes(toml) and _passes(_composed(given, whole, rounded, trace)):
+        # A drive of a few pages: what fills up flash pages of several units is much of its spare space.
+        lines, toml = whole, _composed(given, whole, rounded, trace)
     try:
         spare = spare_blocks(check(toml))
     except ConfigError:
@@ -233,6 +239,15 @@ def written(given: Mapping[str, str], trace: str | None = None) -> str:
         for name, at in ((key, line), *([(LOW, late)] if key == FREE else []))
     }
     return _composed(given, lines, rounded, trace)
+
+
+def _passes(toml: str) -> bool:
+    """Whether a configuration can be used."""
+    try:
+        check(toml)
+    except ConfigError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +301,8 @@ def _fitted(lines: Mapping[str, Line], given: Mapping[str, str]) -> dict[str, Li
     if (size := min(wanted, user // BUFFER_SHARE) // page * page or page) != wanted:
         fitted[BUFFER] = Line(json.dumps(_shown(size)), buffer.comment)
     if page % CODEWORD:
-        # Such a page has no codewords of that size.
-        del fitted["device.read_transfer"]
+        # Such a page has no codewords of that size, and no map units.
+        del fitted["device.read_transfer"], fitted[MAP_UNIT]
     return fitted
 
 

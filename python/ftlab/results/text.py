@@ -48,9 +48,17 @@ def amplification(waf: float | None) -> str:
 
 
 def in_pages(summary: Mapping[str, Any]) -> str:
-    """A summary's WAF in pages, as what is said beside that in bytes."""
+    """A summary's WAF in pages, or in map units, as what is said beside that in bytes."""
     waf, units = amplification(summary["waf"]), amplification(summary["waf_units"])
-    return "the same in pages" if waf == units else f"{units} in pages"
+    counted = "pages" if map_unit(summary["config"]) is None else "map units"
+    return f"the same in {counted}" if waf == units else f"{units} in {counted}"
+
+
+def map_unit(config: Mapping[str, Any]) -> str | None:
+    """The size of a map unit in a resolved config; `None` where it is a flash page."""
+    chosen = config["ftl"].get("map_unit", "page")
+    name: str = chosen if isinstance(chosen, str) else next(iter(chosen))
+    return None if name == "page" else name
 
 
 def duration(us: float | None) -> str:
@@ -284,6 +292,8 @@ def notes(result: Result) -> list[str]:
     config, tally = result.summary["config"], result.summary.get("workload", {})
     notes = []
     replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
+    if not is_timed and _leaves_when_free(config["ftl"]["write_buffer"]):
+        notes.append('flush = "free" of the write buffer is "full" here: under `count` no time passes')
     if config["workload"].get("trace") and is_timed and replay != "open":
         notes.append(f"the trace's times do not count: host.replay is {replay}, not open")
     if flood := overload(result):
@@ -317,6 +327,11 @@ def notes(result: Result) -> list[str]:
     return notes
 
 
+def _leaves_when_free(buffer: str | Mapping[str, Any]) -> bool:
+    """True if pages leave a write buffer whenever a die is free."""
+    return not isinstance(buffer, str) and any(params.get("flush") == "free" for params in buffer.values())
+
+
 def stalled(stood: Stall) -> str:
     """How long the longest request took, beside an erase."""
     return (
@@ -334,19 +349,20 @@ def _part_of_page(result: Result) -> str | None:
     waf, units, config = s["waf"], s["waf_units"], s["config"]
     if waf is None or not units or waf < PADDED * units:
         return None
-    page = in_bytes(config["device"]["page_size"])
+    unit = map_unit(config)
+    whole, word = (config["device"]["page_size"], "page") if unit is None else (unit, "map unit")
     mean = s["host"]["bytes_written"] / s["host"]["writes"]
-    if mean < page:
-        told = f"writes have {size(mean, binary=True)} on average, and a page {size(page, binary=True)}"
+    if mean < in_bytes(whole):
+        told = f"writes have {size(mean, binary=True)} on average, and a {word} {size(in_bytes(whole), binary=True)}"
     else:
-        told = "writes begin or end inside pages"
-    both = f"WAF is {waf:.2f} in bytes and {units:.2f} in pages"
-    text = f"{told}: pages are programmed whole for parts of them, so {both}"
+        told = f"writes begin or end inside {word}s"
+    both = f"WAF is {waf:.2f} in bytes and {units:.2f} in {word}s"
+    text = f"{told}: {word}s are programmed whole for parts of them, so {both}"
     if config["workload"].get("generator", "sequential") != "sequential":
         # Writes to one page are far from each other, so that no buffer meets two of them.
-        return f"{text}; `--set workload.request_size={config['device']['page_size']}` writes whole ones"
+        return f"{text}; `--set workload.request_size={whole}` writes whole ones"
     if config["ftl"].get("write_buffer", "none") == "none":
-        return f"{text}; a write buffer takes writes to a page together (`--set ftl.write_buffer=lru`)"
+        return f"{text}; a write buffer takes writes to a {word} together (`--set ftl.write_buffer=lru`)"
     return f"{text}; the write buffer takes few of them together, a larger one more"
 
 

@@ -79,9 +79,11 @@ BASES: Mapping[str, Base] = {
     ),
     # The preset as it stands, but for what the study's device asks for: its blocks have a read limit, so they are
     # refreshed; a supercap is what the preset's `none` takes for granted; and there is as much buffer for each die.
+    # Flash pages are mapped whole, as the preset did when the study was made.
     TODAY: Base(
         "client-tlc-small",
         {
+            "ftl.map_unit": "page",
             "ftl.read_disturb": "refresh",
             "ftl.paired_page": "supercap",
             "ftl.write_buffer.fifo.size": "16MiB",

@@ -33,7 +33,8 @@ COMPARED = ("iops", "life_percent_tib", "mean_us", "read_p999_us", "write_p999_u
 
 MEANS = (
     "Today's drive is the preset `client-tlc-small` as it stands, with twin blocks (TBM), paced GC and a frontier for",
-    "moved pages (`host-gc`). Its lower pages are safe by a supercap, by backups, or by GCMix. A supercap costs no",
+    'moved pages (`host-gc`), but with flash pages mapped whole (`ftl.map_unit = "page"`). Its lower pages',
+    "are safe by a supercap, by backups, or by GCMix. A supercap costs no",
     "flash operation, but does not help where a program fails. GCF and CF take the place of paced GC. `no TBM`,",
     "`no pacing` and `no host-gc` take away what the drive has. `papers' FTL` takes away all three: with backups it is",
     "the base of the papers, with the three it is TBM + GCF + GCMix on it.",

@@ -139,6 +139,23 @@ seam!(
     ]
 );
 seam!(
+    MAP_UNIT,
+    "map_unit",
+    [
+        plain("page"),
+        Choice {
+            name: "4KiB",
+            doc: "A part of a page.",
+            params: &[Param {
+                name: "pad_after",
+                kind: ParamKind::Time { default: Duration(1_000_000), min: Duration(1), max: Duration(1_000_000_000) },
+                doc: "How long.",
+            }],
+        },
+        plain("64KiB"),
+    ]
+);
+seam!(
     SEPARATION,
     "separation",
     [plain("none"), plain("host-gc"), Choice { name: "dac", doc: "Regions.", params: &[whole("regions", 4, 2, 8)] }]
@@ -260,6 +277,7 @@ static TRACE_FORMATS: &[&str] = &[
 pub fn registry() -> Registry {
     let seams = vec![
         &MAPPING,
+        &MAP_UNIT,
         &BINDING,
         &ALLOCATION,
         &BLOCK_ALLOCATION,

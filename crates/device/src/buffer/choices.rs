@@ -2,6 +2,7 @@
 
 use base::{Choice, Param, ParamKind, Seam, Selection};
 use config::Config;
+use config::model::Executor;
 
 use crate::errors::Refusal;
 
@@ -27,7 +28,7 @@ const PARAMS: &[Param] = &[
         "flush",
         &["full", "free"],
         "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them. How \
-         full the buffer is then tells how much the host asks for.",
+         full the buffer is then tells how much the host asks for. Without time, that is under `count`, `free` is `full`.",
     ),
     Param::word(
         "power_loss",
@@ -63,11 +64,10 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
-    if selection.word("flush") == "free"
-        && let Some(executor) = config.run.timeless()
-    {
+    // Under `count` it is `full`, which a note of the run says.
+    if selection.word("flush") == "free" && config.run.executor == Executor::Device {
         return refuse(
-            format!("`{}` flushes whenever a die is free, and under `{executor}` no time passes", selection.name),
+            format!("`{}` flushes whenever a die is free, and under `device` no time passes", selection.name),
             format!("set `run.executor = \"timed\"`, or `write_buffer.{}.flush = \"full\"`", selection.name),
         );
     }

@@ -8,6 +8,7 @@
 //! programmed is out of the lists, so that its next version is a page of its own behind it.
 
 mod choices;
+mod index;
 mod lists;
 mod pieces;
 #[cfg(test)]
@@ -15,18 +16,13 @@ mod tests;
 
 use base::{Instant, Lpn, Queue, Selection};
 use config::Config;
-use engine::FlatArray;
-use ftl::OutOfMemory;
 
 pub(crate) use self::choices::{SEAM, check, is_protected};
+use self::index::{Index, NONE};
 use self::lists::{Links, Lists};
 pub(crate) use self::pieces::{Pieces, Written};
 use crate::device::Device;
-use crate::errors::RunError;
 use crate::pages::{Parts, Share, Span};
-
-/// "No page" in a link and in the index.
-const NONE: u32 = u32::MAX;
 
 /// Where a buffered page stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +91,7 @@ pub(crate) struct Buffer {
     pages: Vec<BufferedPage>,
     free: Vec<u32>,
     /// By LPN: the newest version that is buffered.
-    index: FlatArray,
+    index: Index,
     lists: Lists,
     /// By queue, its channel; empty where the allocation does not bind pages to channels.
     channels: Vec<u32>,
@@ -107,7 +103,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// The buffer that was chosen.
-    fn new(selection: &Selection, parts: Parts, user_pages: u32, shape: BufferShape) -> std::io::Result<Buffer> {
+    fn new(selection: &Selection, parts: Parts, shape: BufferShape) -> Buffer {
         let capacity = (selection.size("size") / parts.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
         let BufferShape { queues, channels, planes } = shape;
@@ -115,7 +111,7 @@ impl Buffer {
         // What takes no room any more still has its place.
         let places = capacity as usize + if releases_early { planes as usize } else { 0 };
         let dirty = vec![0; channels.iter().max().map_or(0, |last| *last as usize + 1)];
-        Ok(Buffer {
+        Buffer {
             capacity,
             fill: 0,
             released: 0,
@@ -128,13 +124,13 @@ impl Buffer {
             is_protected: is_protected(selection),
             pages: Vec::with_capacity(places),
             free: Vec::with_capacity(places),
-            index: FlatArray::filled(user_pages as usize, NONE)?,
+            index: Index::new(places as u64),
             lists: Lists::new(queues),
             channels,
             dirty,
             flushes: 0,
             pieces: Pieces::new(parts),
-        })
+        }
     }
 
     /// Pages that it can hold.
@@ -192,13 +188,13 @@ impl Buffer {
 
     /// Asks for the index entry of a page that will be looked for.
     pub(crate) fn prefetch(&self, lpn: Lpn) {
-        self.index.prefetch(lpn.index());
+        self.index.prefetch(lpn);
     }
 
     /// The newest buffered version of a page, wherever it stands.
     #[inline]
     pub(crate) fn find(&self, lpn: Lpn) -> Option<u32> {
-        let page = self.index[lpn.index()];
+        let page = self.index.get(lpn);
         (page != NONE).then_some(page)
     }
 
@@ -253,7 +249,7 @@ impl Buffer {
                 self.pages.len() as u32 - 1
             }
         };
-        self.index[lpn.index()] = page;
+        self.index.set(lpn, page);
         self.fill += 1;
         if let Some(channel) = self.channel_of(page) {
             self.dirty[channel as usize] += 1;
@@ -329,7 +325,7 @@ impl Buffer {
     pub(crate) fn close(&mut self, page: u32) {
         let entry = &mut self.pages[page as usize];
         entry.state = PageState::Programming;
-        self.index[entry.lpn.index()] = NONE;
+        self.index.clear(entry.lpn);
     }
 
     /// All pieces of a page are in the buffer: its old version has arrived.
@@ -361,8 +357,8 @@ impl Buffer {
             self.lists.remove(&mut self.pages, page);
         }
         // A newer version may have taken its place in the index.
-        if self.index[entry.lpn.index()] == page {
-            self.index[entry.lpn.index()] = NONE;
+        if self.index.get(entry.lpn) == page {
+            self.index.clear(entry.lpn);
         }
         if entry.released {
             self.released -= 1;
@@ -375,20 +371,20 @@ impl Buffer {
 }
 
 /// Bytes of the write buffer of a configuration.
-pub(crate) fn bytes(config: &Config, user_pages: u64, planes: u32) -> u64 {
+pub(crate) fn bytes(config: &Config, planes: u32) -> u64 {
     let selection = config.ftl.get("write_buffer");
     if selection.name == "none" {
         return 0;
     }
     let places = selection.size("size") / crate::gang::page_size(config) + u64::from(planes);
-    places * (size_of::<BufferedPage>() + size_of::<u32>()) as u64 + FlatArray::bytes(user_pages)
+    places * (size_of::<BufferedPage>() + size_of::<u32>()) as u64 + Index::bytes(places)
 }
 
 /// The write buffer of a configuration, if it has one; the figures hear of it.
-pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffer>, RunError> {
+pub(crate) fn build(config: &Config, device: &mut Device) -> Option<Buffer> {
     let selection = config.ftl.get("write_buffer");
     if selection.name == "none" {
-        return Ok(None);
+        return None;
     }
     let allocation = &device.allocation;
     let geometry = device.ftl.geometry();
@@ -397,14 +393,10 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
         None => allocation.all_queues().map(channel_of).collect(),
         Some(_) => Vec::new(),
     };
-    let user_pages = device.has.user_pages;
     let shape = BufferShape { queues: allocation.queues(), channels, planes: geometry.planes() };
-    let buffer = Buffer::new(selection, device.parts, user_pages, shape).map_err(|reason| {
-        let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
-        RunError::Failed(error.to_string())
-    })?;
+    let buffer = Buffer::new(selection, device.parts, shape);
     device.recorder.watch_buffer(buffer.capacity, buffer.dirty.len());
-    Ok(Some(buffer))
+    Some(buffer)
 }
 
 /// Takes a page of a write in, over its buffered version if there is one; otherwise there is room.

@@ -28,7 +28,7 @@ impl Model {
         let mut selection = Selection::default_of(SEAM.find(policy).expect("a choice"));
         params.iter().for_each(|(name, value)| selection.set(name, *value));
         let shape = BufferShape { queues: QUEUES, channels: vec![0, 1, 1], planes: QUEUES };
-        let mut buffer = Buffer::new(&selection, Parts::new(LANES, 512), LPNS, shape).expect("memory");
+        let mut buffer = Buffer::new(&selection, Parts::new(LANES, 512), shape);
         buffer.flushing = true;
         let none = || vec![0; LPNS as usize];
         Model {

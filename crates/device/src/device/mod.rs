@@ -73,6 +73,9 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
         page_bytes: gang::parts_of_page(config, geometry).size,
         in_step: config.in_step(),
         has_units: geometry.parts > 1,
+        has_wide_units: geometry.parts == 1
+            && config.in_step().parts() > 1
+            && config.ftl.get("map_unit").name != "page",
     }
 }
 

@@ -156,7 +156,7 @@ impl Drive {
             }
         };
         device.flash.nand_mut().image_mut().expect("it was attached").forget_checkpoint();
-        let buffer = buffer::build(config, &mut device)?.map(Box::new);
+        let buffer = buffer::build(config, &mut device).map(Box::new);
         let mut drive = Drive {
             config: config.clone(),
             device,

@@ -312,7 +312,7 @@ impl Life<'_> {
         device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
         let pages = device.has.user_pages;
         Ok(Life {
-            buffer: buffer::build(config, &mut device)?.map(Box::new),
+            buffer: buffer::build(config, &mut device).map(Box::new),
             config,
             lives,
             random: Chance::new(seed, "life"),
@@ -505,7 +505,7 @@ impl Life<'_> {
     /// After a restart what flash holds is what there is, and all of it is durable.
     fn begin_anew(&mut self) -> Result<(), RunError> {
         self.device.trust_array();
-        self.buffer = buffer::build(self.config, &mut self.device)?.map(Box::new);
+        self.buffer = buffer::build(self.config, &mut self.device).map(Box::new);
         for lpn in 0..self.promised.len() as u32 {
             self.promised[lpn as usize] = version_of(&self.device, lpn);
         }

@@ -116,7 +116,7 @@ pub(crate) fn run(
     watch: &mut Watch<'_>,
     options: TimedOptions,
 ) -> Result<Option<Timeline>, RunError> {
-    let buffer = crate::buffer::build(config, device)?;
+    let buffer = crate::buffer::build(config, device);
     let asks_all = options.asks_all || options.cut.is_some();
     let is_bare = plan::is_bare(device, config, options.timeline.is_some()) && !asks_all;
     let pages = plain::pages_of(device, config, buffer.is_some()).filter(|_| is_bare);

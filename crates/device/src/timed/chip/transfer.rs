@@ -41,10 +41,10 @@ impl Feature for Transfer {
                 &format!("set a `codeword` that divides `{whole}`, or use `page`"),
             );
         }
-        if config.in_step().parts() > 1 {
+        let in_step = config.in_step();
+        if in_step.channels > 1 || in_step.planes > 1 && crate::gang::parts(config) > 1 {
             return refuse(
-                "sends a part of a page, and channels or planes in step send their parts of a superpage together"
-                    .into(),
+                "sends a part of a page, and channels in step, or map units on several planes, send their parts together".into(),
                 "use `page`, or `ftl.reclaim_unit` = \"block\" or \"twin\"",
             );
         }
@@ -63,7 +63,7 @@ impl Feature for Transfer {
             let (dram, ecc) = (limited(device.timing.dram_bandwidth), limited(device.timing.ecc_bandwidth));
             PartTimes { out, dram, ecc }
         };
-        let codewords = 1..=u64::from(device.page_size / crate::gang::parts(config)) / codeword;
+        let codewords = 1..=crate::gang::page_size(config) / codeword;
         Transfer { codeword: codeword as u32, parts: codewords.map(|count| of_bytes(count * codeword)).collect() }
     }
 }

@@ -280,7 +280,7 @@ pub(in crate::timed) fn pad_after(config: &config::Config) -> Option<Duration> {
     if is_configured(&config.device) {
         Some(PROGRAMMING.of(&config.device.features).time("pad_after"))
     } else {
-        ftl::map_unit::size(unit).map(|_| unit.time("pad_after"))
+        (crate::gang::parts(config) > 1).then(|| unit.time("pad_after"))
     }
 }
 
