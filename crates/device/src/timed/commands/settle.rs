@@ -198,7 +198,7 @@ impl Commands {
             {
                 let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
-                    return self.await_entry(context, die, owner);
+                    return self.await_entry(context, host, die, owner);
                 }
                 context.queues.remove_read(die, None, read);
                 context.push_read(die_of_owner, read);
@@ -217,7 +217,7 @@ impl Commands {
                 let ftl = &context.device.ftl;
                 if may_wait && !context.device.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
-                    let awaited = self.await_entry(context, die, owner);
+                    let awaited = self.await_entry(context, host, die, owner);
                     if awaited.is_none() && context.device.may_read(ppn) {
                         // Asked what it does, the domain found that its refresh is over.
                         continue;
@@ -236,12 +236,19 @@ impl Commands {
         }
     }
 
-    /// Step that the domain of a read's page, or of its map entry, has to take, unless that is under way or an entry is held for a
-    /// write.
+    /// Step that the domain of a read's page, or of its map entry, has to take, unless that is under way, an entry is held for a
+    /// write, or it is an erase that waits.
     #[cold]
-    fn await_entry(&mut self, context: &mut Context<'_, impl Plan>, die: Die, owner: Domain) -> Option<Read> {
+    fn await_entry(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        die: Die,
+        owner: Domain,
+    ) -> Option<Read> {
         let has_step = !context.queues.is_held(owner)
             && !self.collections.is_correcting(die, owner)
+            && !self.erase_waits(context, host, owner)
             && (!context.device.has_owners || self.collections.has_step(&mut context.device.ftl, owner));
         has_step.then_some(Read::Entry(owner))
     }
