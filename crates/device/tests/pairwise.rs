@@ -351,6 +351,41 @@ fn replay() {
     }
 }
 
+/// A domain that was prepared for a write is not asked again before it takes it: it may have something else to do first by then, and an
+/// erase would follow on a program in cache mode.
+#[test]
+fn a_follower_is_prepared_once() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{ "device": { "channels": 1, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 4,
+            "blocks_per_plane": 65, "pages_per_block": 9, "page_size": 512, "cell": "tlc", "program_order":
+            "consecutive", "multiplane": "off", "timing": { "read": "25695ns", "program": "1489393ns", "erase":
+            "4906444ns", "ecc_latency": "0ns" }, "programming": { "page": {} }, "cache_read": { "on": { "busy":
+            "0ns" } }, "cache_program": { "on": { "busy": "10us" } }, "program_suspend": { "reads": { "latency":
+            "20us", "resume": "0ns", "interval": "10us", "most": 1 } }, "erase_suspend": { "reads": { "latency":
+            "0ns", "resume": "10us", "interval": "250us", "most": 3 } }, "read_transfer": { "page": {} },
+            "slow_die": { "one": { "die": 1, "factor": 10 } }, "wear": { "copyback_bands": [ 1000000 ],
+            "copyback_best": [ 1000 ], "copyback_median": [ 1000 ], "copyback_worst": [ 1000 ], "read_limit": [
+            106, 318 ] }, "user_capacity": "400896B" }, "ftl": { "mapping": { "page": {} }, "binding": {
+            "dynamic": {} }, "allocation": { "F2": {} }, "block_allocation": { "first-fit": {} },
+            "reclaim_unit": { "block": {} }, "victim": { "cost-benefit": { "age": "filled" } }, "gc_schedule": {
+            "background": { "free_blocks": 4, "spare_blocks": 3, "idle": "1ms", "preempt": "off" } },
+            "migration": { "copyback": {} }, "separation": { "dac": { "regions": 2 } }, "paired_page": {
+            "gcmix-adaptive": { "low": 1, "high": 12, "hold": false, "tau": 0 } }, "read_disturb": {
+            "read-leveling": { "hot_pages": 4, "shadow": 0.3, "monitor": 0.5, "full": "evict", "evicted":
+            "read-hot", "average": "regular", "margin": 14, "attribution": "asker", "blocks_reads": true } },
+            "wear_leveling": { "none": {} }, "write_buffer": { "lru": { "size": "512B", "order": "channel",
+            "release": "transferred", "flush": "free", "power_loss": "protected" } }, "scheduler": { "paq": {
+            "gc": "preemptible", "max_wait": "50us" } } }, "host": { "replay": "closed", "queue_depth": 32 },
+            "workload": { "trace": "(made of its seed)", "rounds": 2 }, "run": { "executor": "timed", "seed":
+            2226713773, "checks": "full", "payload": "stamp", "precondition": { "random": "1x" } } }"#,
+    )
+    .unwrap();
+    let case = Case { keys, trace: Some((3343281212, 40)) };
+    let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
+    attempt(&case, &config).unwrap();
+}
+
 /// While an erase is suspended for writes, preparing one plane's write may begin a collection of another plane, which fills its time. That
 /// one takes no write then.
 #[test]

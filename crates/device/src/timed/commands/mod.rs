@@ -84,11 +84,7 @@ impl Commands {
                 self.host_wrote(context, host, command, die);
             }
             Action::ProgramShared { queue, domain, found } => {
-                let is_built = self.program_shared(context, host, command, die, queue, domain, found);
-                if is_built {
-                    self.host_wrote(context, host, command, die);
-                }
-                return is_built;
+                return self.program_shared(context, host, command, die, queue, domain, found);
             }
             Action::Collect(domain) => return self.collect(context, host, command, die, domain),
         }

@@ -102,12 +102,31 @@ impl Commands {
         first: Domain,
         found: Found,
     ) -> bool {
-        let Some(dynamic) = context.device.has.dynamic else { return false };
-        let lpn = context.queues.get(found.1).lpn;
-        if !context.device.ftl.prepare(first, lpn) {
+        if context.device.has.dynamic.is_none() {
+            return false;
+        }
+        if !context.device.ftl.prepare(first, context.queues.get(found.1).lpn) {
             self.schedule.note_collections(context, host, first);
             return self.collect(context, host, command, die, first);
         }
+        self.program_prepared(context, host, command, die, queue, first, found);
+        true
+    }
+
+    /// The same where the domain was just prepared for the write. Asked anew, it may have something else to do first.
+    #[allow(clippy::too_many_arguments)] // As above.
+    pub(in crate::timed) fn program_prepared(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &mut Host,
+        command: &mut Command,
+        die: Die,
+        queue: Queue,
+        first: Domain,
+        found: Found,
+    ) {
+        let dynamic = context.device.has.dynamic.expect("a shared queue");
+        let lpn = context.queues.get(found.1).lpn;
         command.begin(OpKind::Program, Cause::Host);
         let old = context.older_version(lpn);
         let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
@@ -129,7 +148,7 @@ impl Commands {
             context.queues.remove_write(queue, found.0, found.1);
             last_age = self.add_write(context, host, command, domain, found.1, (placed, old));
         }
-        true
+        self.host_wrote(context, host, command, die);
     }
 
     /// Takes the first write of a domain's queue, which was placed and has an older version or none, and programs it. Returns its age.

@@ -2,6 +2,7 @@
 //! the write buffer, domains are prepared. After it `views` looks, and changes nothing.
 
 use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
+use ftl::AheadPhase;
 
 use super::Commands;
 use crate::timed::choose::Found;
@@ -23,6 +24,16 @@ pub(super) enum Read {
     Page(TransactionId, Ppn),
     /// Its map entry, or a place that may be read: the domain has steps to do.
     Entry(Domain),
+}
+
+/// The next step of a domain's collection, as it was found. Who asks anew may be told another one.
+#[derive(Clone, Copy)]
+pub(in crate::timed) struct LookedStep {
+    pub(in crate::timed) domain: Domain,
+    pub(in crate::timed) next: NextStep,
+    pub(in crate::timed) cause: Cause,
+    /// The phase that it begins, where collections keep step.
+    pub(in crate::timed) phase: Option<AheadPhase>,
 }
 
 /// How a domain stands when what is due in it was begun or ended.
@@ -146,17 +157,17 @@ impl Commands {
         context: &mut Context<'_, impl Plan>,
         host: &Host,
         domain: Domain,
-    ) -> Option<(NextStep, Cause)> {
-        self.schedule.phase_of(context, &mut self.collections, domain);
+    ) -> Option<LookedStep> {
+        let phase = self.schedule.phase_of(context, &mut self.collections, domain);
         let next = self.collections.next_step(&mut context.device.ftl, domain);
         self.schedule.note_neighbours(context);
         self.schedule.note_foreground(context, host, domain);
-        next
+        next.map(|(next, cause)| LookedStep { domain, next, cause, phase })
     }
 
     #[inline(never)]
     fn look_at_erase<P: Plan>(&mut self, context: &mut Context<'_, P>, host: &Host, domain: Domain) -> bool {
-        let next = self.look_at_step(context, host, domain).map(|(next, _)| next);
+        let next = self.look_at_step(context, host, domain).map(|looked| looked.next);
         let destroyed = next.and_then(|next| self.destroys(context, domain, next));
         let Some(unit) = destroyed.filter(|&unit| context.device.flash.holds_back(unit)) else { return false };
         P::Chip::erase_waits(context, unit);

@@ -3,6 +3,7 @@
 use base::{Cause, Die, Domain, OpKind, Page, Ppn, Unit};
 use ftl::{ANYWHERE, Ahead, Ftl, How, Op, Placed, Step, Way};
 
+use super::settle::LookedStep;
 use super::{Commands, program_placed};
 use crate::device::{Device, count_collection, count_moves};
 use crate::flash::Content;
@@ -43,6 +44,18 @@ impl Commands {
             context.queues.wake(die);
             return false;
         };
+        self.carry_out_step(context, host, command, die, LookedStep { domain, next, cause, phase })
+    }
+
+    /// The step of a domain's collection that was just looked at, and with it equal steps, likewise.
+    pub(in crate::timed) fn carry_out_step(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        command: &mut Command,
+        die: Die,
+        LookedStep { domain, next, cause, phase }: LookedStep,
+    ) -> bool {
         if self.destroys(context, domain, next).is_some_and(|unit| context.holds_back(unit)) {
             // From now on the die sees that it waits: where pages gather for their wordlines, since the collection has just begun.
             if !context.assembles() {

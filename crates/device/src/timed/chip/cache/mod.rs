@@ -16,6 +16,7 @@ use crate::timed::Timed;
 use crate::timed::array::name_of;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command, Item};
+use crate::timed::commands::settle::LookedStep;
 use crate::timed::commands::{Action, Commands, note_bystanders};
 use crate::timed::context::Context;
 use crate::timed::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count};
@@ -171,11 +172,19 @@ fn follow(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, commands, passage, .. } = timed;
     if let Some(kind) = may_follow(passage, context, die) {
         let action = commands.next(context, host, die);
-        if kind_of(settle_action(commands, context, host, action)) == Some(kind) {
+        let settled = settle_action(commands, context, host, action);
+        if kind_of(settled) == Some(kind) {
             // What the command is built of asks for the commands that follow.
             let mut command = *context.chip.cache.followers.command(die);
-            let is_whole = commands.build(context, host, &mut command, die, action)
-                && !Features::gathers(&mut passage.ways, context, die, &mut command);
+            let is_built = match (settled, action) {
+                (Settled::Step(step, _), _) => commands.carry_out_step(context, host, &mut command, die, step),
+                (Settled::Program, Action::ProgramShared { queue, domain, found }) => {
+                    commands.program_prepared(context, host, &mut command, die, queue, domain, found);
+                    true
+                }
+                _ => commands.build(context, host, &mut command, die, action),
+            };
+            let is_whole = is_built && !Features::gathers(&mut passage.ways, context, die, &mut command);
             *timed.context.chip.cache.followers.command_mut(die) = command;
             if is_whole {
                 start(&mut timed.passage, &mut timed.context, die, &command);
@@ -210,7 +219,7 @@ enum Settled {
     Read,
     Program,
     /// The step of a collection, with the operation in hand.
-    Step(NextStep, Op),
+    Step(LookedStep, Op),
 }
 
 /// Begins and ends what is due before an action.
@@ -227,7 +236,7 @@ fn settle_action(commands: &mut Commands, context: &mut Context<'_>, host: &Host
             Settled::Nothing
         }
         Action::Collect(domain) => match commands.look_at_step(context, host, domain) {
-            Some((step, _)) => Settled::Step(step, commands.collections.step(domain).op),
+            Some(step) => Settled::Step(step, commands.collections.step(domain).op),
             None => Settled::Nothing,
         },
         Action::Nothing => Settled::Nothing,
@@ -238,9 +247,9 @@ fn settle_action(commands: &mut Commands, context: &mut Context<'_>, host: &Host
 /// that cannot.
 fn kind_of(settled: Settled) -> Option<OpKind> {
     match settled {
-        Settled::Read | Settled::Step(NextStep::Read(_), _) => Some(OpKind::Read),
+        Settled::Read | Settled::Step(LookedStep { next: NextStep::Read(_), .. }, _) => Some(OpKind::Read),
         Settled::Program => Some(OpKind::Program),
-        Settled::Step(NextStep::Program, op) if op != Op::Reprogram => Some(OpKind::Program),
+        Settled::Step(LookedStep { next: NextStep::Program, .. }, op) if op != Op::Reprogram => Some(OpKind::Program),
         Settled::Nothing | Settled::Step(..) => None,
     }
 }
