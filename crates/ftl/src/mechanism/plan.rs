@@ -141,8 +141,8 @@ impl SpacePlan {
         let data = if self.has_map { dftl::most_data_pages(geometry, valid) } else { valid };
         let all = data * u64::from(geometry.domains());
         if self.is_dynamic {
-            // Some domain always has to accept the next page, also where a formula fixes the die.
-            all.saturating_sub(u64::from(geometry.dies_per_chip * geometry.planes_per_die))
+            // Some domain always has to accept the next page, also where a formula fixes the die: by rows of flash pages.
+            all.saturating_sub(u64::from(geometry.dies_per_chip * geometry.planes_per_die * geometry.parts))
         } else {
             all
         }
