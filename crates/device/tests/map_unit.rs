@@ -131,7 +131,7 @@ fn units_are_refreshed_before_they_are_read_too_often() {
         config.workload.source = Source::Generator(generator("zipf", 512 * (1 + seed % 9), 0.9, 0));
         config.workload.end.requests = Some(4000);
         fill(&mut config);
-        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        execute(&mut config, if seed.is_multiple_of(2) { Executor::Timed } else { Executor::Count });
         device::check(&config).unwrap_or_else(|refusal| panic!("case {number} {scheme}: {refusal}"));
         let summary = std::panic::catch_unwind(|| run(&config)).unwrap_or_else(|_| panic!("case {number} {scheme}"));
         *refreshed.entry(scheme).or_insert(0.0) += figure(&summary, "policy.read_disturb.refreshes");
