@@ -176,7 +176,7 @@ fn types_and_ranges() {
             "[host]\nqueue_depth = \"unlimited\"\n",
             "[host]\nreplay = \"batch\"\nqueue_depth = \"unlimited\"\n",
             "[host]\ntime_scale = 0.0\n",
-            "[run]\nexecutor = \"device\"\n",
+            "[run]\nexecutor = \"emulated\"\n",
             "[run]\nseed = -1\n",
             "[run]\nseed = 18446744073709551616\n",
             "[workload]\ngenerator = \"uniform\"\nrequests = 10\nread_fraction = 1.5\n",

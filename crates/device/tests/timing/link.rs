@@ -135,5 +135,5 @@ fn codewords_that_no_page_has_are_refused() {
     let mut config = in_codewords(plain(2, 1, 1, 2, 16, 12));
     choose(&mut config.ftl, "reclaim_unit", "superblock", &[]);
     let told = refusal(&config);
-    assert!(told.contains("their parts of a superpage together"), "{told}");
+    assert!(told.contains("channels in step, or map units on several planes, send their parts together"), "{told}");
 }

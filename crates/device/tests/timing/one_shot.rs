@@ -194,8 +194,6 @@ fn what_one_shot_programming_cannot_be_combined_with_is_refused() {
         (chosen("mapping", "dftl"), "page mapping alone"),
         (chosen("paired_page", "lsb-backup"), "no copies of lower pages"),
         (chosen("migration", "rcpb"), "copies through the controller"),
-        (chosen("read_disturb", "refresh"), "no handling of read disturb"),
-        (chosen("reclaim_unit", "superblock"), "not modelled for planes and channels in step"),
     ];
     for (text, expected) in texts {
         assert!(text.contains("device.programming") && text.contains(expected), "{text}");
