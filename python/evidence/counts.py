@@ -96,7 +96,7 @@ def feature_names() -> int:
 
 def programs() -> int:
     """Places outside `nand` that program its array."""
-    calls = re.compile(r"\bnand(?:_mut\(\))?\s*\.(?:fail_)?(?:re)?program(?:_run|_guard)?\(")
+    calls = re.compile(r"\bnand(?:_mut\(\))?\s*\.(?:fail_)?(?:re)?program(?:_run|_guard|_as)?\(")
     return sum(len(calls.findall(code_of(file))) for crate in OUT_OF_DEVICE for file in sources(crate))
 
 

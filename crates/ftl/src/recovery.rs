@@ -299,10 +299,14 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Places a page anew that lost its place.
     pub(crate) fn rewrite(&mut self, domain: Domain, stream: Stream, lpn: Lpn, source: DataSource) -> Placed {
-        if let Some(old) = self.kernel.lookup(lpn) {
+        let old = self.kernel.lookup(lpn);
+        if let Some(old) = old {
             self.kernel.invalidate(old);
         }
         let place = self.kernel.place_new(domain, stream, lpn, false);
+        if let Some(old) = old {
+            self.kernel.place_anew(old, place.at);
+        }
         self.note_placed(domain, lpn, place, PageOrigin::Anew(source));
         if self.kernel.is_of_map(lpn) {
             let tag = self.kernel.map_spare(lpn, place.at);

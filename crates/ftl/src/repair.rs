@@ -15,6 +15,7 @@ impl<M: Mechanisms> PageMap<M> {
     pub(crate) fn repair(&mut self, at: Ppn, source: DataSource, array: &mut impl Array) {
         let unit = self.kernel.geometry().unit_of(at);
         let domain = self.kernel.geometry().domain_of_unit(unit);
+        self.kernel.pass_on(at);
         if self.mechanisms.failed(&self.kernel, domain, at) {
             return;
         }

@@ -62,6 +62,32 @@ impl<'a> AtOnce<'a> {
         let content = self.read(cause, page);
         (!self.flash.is_lost(page)).then_some(content)
     }
+
+    /// The data of a page that is written anew, if they are left; and where its last version that is older lies, if an erase waits for it.
+    fn left_of(&mut self, cause: Cause, source: DataSource) -> (Option<Content>, Option<Ppn>) {
+        let old = match source {
+            DataSource::PageBuffer(page) => self.flash.old_of_buffered(page),
+            _ => None,
+        };
+        let content = match source {
+            DataSource::Controller => Some(self.held),
+            DataSource::PageBuffer(page) => self.flash.buffered(page),
+            DataSource::Page(page) => self.read_whole(cause, page),
+            DataSource::Parity(parity, other) => {
+                let parity = self.read_whole(cause, parity);
+                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| self.flash.xor(parity, other))
+            }
+        };
+        (content, old)
+    }
+
+    /// Places a page anew, where programs take time and another one counts it. Returns whether its data were left.
+    pub(crate) fn place_anew(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
+        let (content, old) = self.left_of(cause, source);
+        let data = content_of(self.flash, to, content.unwrap_or(Content::EMPTY));
+        self.flash.place(to, data, old).expect_done();
+        content.is_some()
+    }
 }
 
 impl Array for AtOnce<'_> {
@@ -100,19 +126,7 @@ impl Array for AtOnce<'_> {
     }
 
     fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
-        let content = match source {
-            DataSource::Controller => Some(self.held),
-            DataSource::PageBuffer(page) => self.flash.buffered(page),
-            DataSource::Page(page) => self.read_whole(cause, page),
-            DataSource::Parity(parity, other) => {
-                let parity = self.read_whole(cause, parity);
-                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| self.flash.xor(parity, other))
-            }
-        };
-        let old = match source {
-            DataSource::PageBuffer(page) => self.flash.old_of_buffered(page),
-            _ => None,
-        };
+        let (content, old) = self.left_of(cause, source);
         let done = self.program(cause, to, content.unwrap_or(Content::EMPTY), old);
         done && content.is_some()
     }

@@ -6,12 +6,14 @@
 //! programmed by itself is programmed as soon as it is placed.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use base::programming::PROGRAMMING;
-use base::{Block, Page, Ppn, Unit};
-use ftl::{PagePayload, Placed, Way};
-use nand::{Nand, StoreKind};
+use base::{Block, OpKind, Page, Ppn, Unit};
+use ftl::{PageAddress, PagePayload, Placed, Way};
+use nand::{ProgramMode, StoreKind};
 
+use super::faults::{Buffered, FailedProgram, Fate};
 use super::{Content, Flash, Programmed, Stamp, obey};
 
 /// A placed page.
@@ -54,6 +56,8 @@ pub(super) struct Assembly {
     pub(super) holding: Vec<u16>,
     /// Units that have come to have none.
     released: Vec<Unit>,
+    /// Programs that have failed since somebody asked, where they take time.
+    pub(super) failed: Vec<FailedProgram>,
     /// Pages of data that have been programmed since somebody asked, by what they store, where that is known and no time passes.
     pub(super) landed: Vec<Stamp>,
     /// Wordlines that had their first pass since somebody asked, likewise.
@@ -205,13 +209,18 @@ impl Flash {
     pub(super) fn take_frame(&mut self, at: (Block, Page)) -> Option<Frame> {
         let frame = self.assembly.frames.remove(&at)?;
         if let Some(unit) = frame.old {
-            let holding = &mut self.assembly.holding[unit.index()];
-            *holding -= 1;
-            if *holding == 0 && self.assembly.is_open {
-                self.assembly.released.push(unit);
-            }
+            self.let_go(unit);
         }
         Some(frame)
+    }
+
+    /// The erase of a unit waits for a page less.
+    pub(super) fn let_go(&mut self, unit: Unit) {
+        let holding = &mut self.assembly.holding[unit.index()];
+        *holding -= 1;
+        if *holding == 0 && self.assembly.is_open {
+            self.assembly.released.push(unit);
+        }
     }
 
     /// The erase of a unit waits for pages whose older versions it has.
@@ -242,26 +251,36 @@ impl Flash {
     /// A program of placed pages, or the only pass over their wordlines, has come to its end.
     pub(crate) fn programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
         for ppn in ppns {
-            self.program_frame(ppn);
-        }
-    }
-
-    /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
-    pub(crate) fn passed_once(&mut self, ppns: impl Iterator<Item = Ppn>) {
-        for ppn in ppns {
-            let (block, page) = self.address(ppn);
-            self.program_page(block, page);
-            if self.is_last_of_wordline(ppn) {
-                obey(self.nand.first_pass(block, page));
+            if self.gathers() && !self.goes_by_itself(ppn) {
+                self.pass_ended(iter::once(ppn), Flash::program_unit);
+            } else {
+                self.program_frame(ppn);
             }
         }
     }
 
+    /// A placed page is programmed by itself where others gather: it is copied inside its plane or programmed once more, or its block
+    /// uses LSB pages only.
+    fn goes_by_itself(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        let data = self.assembly.frames.get(&(block, page)).map(|frame| frame.data);
+        let is_special =
+            matches!(data, Some(Data::Copied { .. } | Data::Held { way: Way::Again | Way::BeginsLsbOnly, .. }));
+        is_special || self.nand.blocks()[block.index()].is_lsb_only()
+    }
+
+    /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
+    pub(crate) fn passed_once(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        self.pass_ended(ppns, Flash::first_pass);
+    }
+
     /// The array programs a page of several; their data are stored when all of them are there.
     pub(super) fn program_page(&mut self, block: Block, page: Page) {
-        let is_guard = self.is_placed_as((block, page), Way::Guard);
-        let program = if is_guard { Nand::program_guard } else { Nand::program };
-        obey(program(&mut self.nand, block, page));
+        if self.is_placed_as((block, page), Way::Guard) {
+            self.array_programs_as(block, page, Way::Guard, true);
+        } else {
+            self.array_programs(block, page);
+        }
     }
 
     /// A page is placed for that way.
@@ -287,11 +306,15 @@ impl Flash {
 
     /// The second pass has.
     pub(crate) fn passed_twice(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        self.pass_ended(ppns, Flash::second_pass);
+    }
+
+    /// Each of these pages that is the last of its program unit comes with all of it.
+    fn pass_ended(&mut self, ppns: impl Iterator<Item = Ppn>, pass: fn(&mut Flash, Block, Page) -> Programmed) {
         for ppn in ppns {
             let (block, page) = self.address(ppn);
-            self.store_frame((block, page));
-            if self.is_last_of_wordline(ppn) {
-                obey(self.nand.second_pass(block, page));
+            if self.nand.last_of_wordline(page) == page && pass(self, block, page) == Programmed::Failed {
+                self.note_failed_unit(ppn, (block, page));
             }
         }
     }
@@ -304,13 +327,15 @@ impl Flash {
 
     #[inline]
     fn program_frame(&mut self, ppn: Ppn) {
-        let data = if self.assembly.frames.is_empty() { None } else { self.take_frame(self.address(ppn)) };
-        let done = match data.map(|frame| frame.data) {
+        let frame = if self.assembly.frames.is_empty() { None } else { self.take_frame(self.address(ppn)) };
+        let programmed = match frame.map(|frame| frame.data) {
             None => self.program(ppn, Content::EMPTY),
             Some(Data::Held { content, way }) => self.program_as(ppn, way, content),
             Some(Data::Copied { from, tag }) => self.copyback(from, ppn, tag),
         };
-        done.expect_done();
+        if programmed == Programmed::Failed {
+            self.note_failed_page(ppn, frame);
+        }
     }
 
     #[inline(always)]
@@ -373,6 +398,126 @@ impl Flash {
     }
 }
 
+// The array programs: it is told so here, and nowhere else.
+impl Flash {
+    /// A page, in its turn; what it stores comes behind.
+    #[inline(always)] // Once per page.
+    pub(super) fn array_programs(&mut self, block: Block, page: Page) {
+        obey(self.nand.program(block, page));
+    }
+
+    /// A page in any way, to the end or not.
+    pub(super) fn array_programs_as(&mut self, block: Block, page: Page, way: Way, ends: bool) {
+        let mode = match way {
+            Way::Plain | Way::BeginsLsbOnly => ProgramMode::InTurn,
+            Way::Guard => ProgramMode::Guard,
+            Way::Again => ProgramMode::Again,
+        };
+        obey(self.nand.program_as(block, page, mode, ends));
+    }
+
+    /// The program of a page that does not come to its end. A page buffer has what it destroys, but for a page that is programmed once
+    /// more: that destroys nothing else.
+    fn program_fails(&mut self, block: Block, page: Page, way: Way) -> Programmed {
+        match way {
+            Way::Again => self.page_buffer.clear(),
+            _ => self.fill_page_buffer(block, page),
+        }
+        self.array_programs_as(block, page, way, false);
+        self.told_of_failure()
+    }
+
+    /// Programs a page.
+    #[inline(always)] // Once per page of a collection.
+    pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
+        let (block, page) = self.address(ppn);
+        match self.supply.next(OpKind::Program) {
+            Fate::Completes => {
+                self.array_programs(block, page);
+                self.nand.store(block, page, content.data, content.spare);
+                Programmed::Done
+            }
+            Fate::Fails => self.program_fails(block, page, Way::Plain),
+            Fate::IsIgnored => Programmed::Done,
+        }
+    }
+
+    /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
+    #[inline]
+    pub(crate) fn move_run(&mut self, pages: u32, last: Ppn, to: Ppn) {
+        let ((block, last), (target, first)) = (self.address(last), self.address(to));
+        obey(self.nand.read_some(block, pages, last));
+        obey(self.nand.program_run(target, first, pages));
+    }
+
+    /// Programs a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn program_spot(&mut self, spot: PageAddress) {
+        let (block, page) = Flash::of_block(spot.unit, spot.slot);
+        self.array_programs(block, page);
+    }
+
+    /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
+    /// command's address cycles. Of a part of a flash page that fails the data are held, from where it was to be copied.
+    #[inline(never)]
+    pub(crate) fn copyback(&mut self, from: Ppn, at: Ppn, tag: u128) -> Programmed {
+        let (from, to) = (self.address(from), self.address(at));
+        match self.fate_of_program() {
+            Fate::Completes => {
+                obey(self.nand.copyback(from, to));
+                if !self.nand.is_lost(to.0, to.1) {
+                    let content = self.content_at(to.0, to.1).tagged(tag);
+                    self.nand.store(to.0, to.1, content.data, content.spare);
+                }
+                Programmed::Done
+            }
+            Fate::Fails => {
+                let programmed = self.program_fails(to.0, to.1, Way::Plain);
+                if self.gathers() && programmed == Programmed::Failed {
+                    let content = self.content_at(from.0, from.1).tagged(tag);
+                    self.page_buffer.push(Buffered { at, content, old: None });
+                }
+                programmed
+            }
+            Fate::IsIgnored => Programmed::Done,
+        }
+    }
+
+    /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep
+    /// theirs, and it may be reprogrammed again.
+    pub(crate) fn reprogram(&mut self, ppn: Ppn) -> Programmed {
+        let unit = self.geometry.unit_of(ppn);
+        assert!(!self.holds_back(unit), "cells are programmed anew when newer versions of their pages are programmed");
+        let (block, page) = self.address(ppn);
+        match self.fate_of_reprogram() {
+            Fate::Completes => self.array_programs_as(block, page, Way::Again, true),
+            Fate::Fails => return self.program_fails(block, page, Way::Again),
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Programs an MSB page in its turn as a guard page: it holds nothing, not even a spare area. If it fails, the lower pages of
+    /// its wordline are lost.
+    pub(crate) fn program_guard(&mut self, ppn: Ppn) -> Programmed {
+        let (block, page) = self.address(ppn);
+        match self.fate_of_program() {
+            Fate::Completes => self.array_programs_as(block, page, Way::Guard, true),
+            Fate::Fails => return self.program_fails(block, page, Way::Guard),
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Has the erased block of a page use its LSB pages only, until its next erase.
+    pub(crate) fn use_lsb_only(&mut self, first: Ppn) {
+        if !self.is_off() {
+            let (block, _) = self.address(first);
+            obey(self.nand.use_lsb_only(block));
+        }
+    }
+}
+
 // A power cut.
 impl Flash {
     /// The power goes off while the array programs these pages, all of them with one command: they are torn, unless there is power for
@@ -388,15 +533,10 @@ impl Flash {
                 Some(&Frame { data: Data::Held { way, .. }, .. }) => way,
                 _ => Way::Plain,
             };
-            match way {
-                Way::Again => obey(self.nand.fail_reprogram(block, page)),
-                Way::Guard => obey(self.nand.fail_program_guard(block, page)),
-                Way::BeginsLsbOnly => {
-                    obey(self.nand.use_lsb_only(block));
-                    obey(self.nand.fail_program(block, page));
-                }
-                Way::Plain => obey(self.nand.fail_program(block, page)),
+            if way == Way::BeginsLsbOnly {
+                self.use_lsb_only(ppn);
             }
+            self.array_programs_as(block, page, way, false);
         }
     }
 

@@ -4,7 +4,7 @@
 use base::{Block, OpKind, Page, Ppn, Slot, Unit};
 use nand::StoreKind;
 
-use super::{Content, Flash, Programmed, obey};
+use super::{Content, Flash, Programmed};
 
 /// A fault, at an operation counted from 0 since it was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,13 @@ pub(crate) enum Fault {
     ProgramFailure {
         /// Programs before it.
         at: u64,
+    },
+    /// The same, and further ones behind it, so many programs apart.
+    ProgramFailures {
+        /// Programs before the first of them.
+        at: u64,
+        /// From one to the next.
+        apart: u64,
     },
     /// The reprogram of that number, counting programs of a page that is programmed already, ends so.
     ReprogramFailure {
@@ -104,6 +111,10 @@ impl Supply {
                 self.armed = None;
                 Fate::Fails
             }
+            Some(Fault::ProgramFailures { at, apart }) if is_program && at == self.programs => {
+                self.armed = Some(Fault::ProgramFailures { at: at + apart, apart });
+                Fate::Fails
+            }
             Some(Fault::PowerCut { at, during }) if at == self.operations => {
                 (self.armed, self.is_off) = (None, true);
                 match kind {
@@ -128,6 +139,19 @@ pub(super) struct Buffered {
     pub(super) content: Content,
     /// The unit whose erase waits for it.
     pub(super) old: Option<Unit>,
+}
+
+/// A program that failed.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedProgram {
+    /// Its page, or the last of its pages.
+    pub(crate) at: Ppn,
+    /// The data of that page, where it was programmed by itself.
+    pub(crate) content: Content,
+    /// Where it was copied from, inside its plane.
+    pub(crate) copied_from: Option<Ppn>,
+    /// What the controller has of other pages that it destroyed, and of those that were programmed with it.
+    pub(super) held: Vec<Buffered>,
 }
 
 /// What a scan of the array finds in a slot.
@@ -221,30 +245,27 @@ impl Flash {
         fate
     }
 
-    /// A program that does not come to its end.
-    pub(super) fn fail_program(&mut self, block: Block, page: Page) -> Programmed {
-        self.fill_page_buffer(block, page);
-        obey(self.nand.fail_program(block, page));
-        self.told_of_failure()
-    }
-
     /// What is told of a failure: nothing if it is because the power went off.
     pub(super) fn told_of_failure(&self) -> Programmed {
         if self.supply.is_off { Programmed::Done } else { Programmed::Failed }
     }
 
-    /// What a page buffer still holds of the wordline that a program is about to destroy. It keeps every lower
-    /// page until its wordline is complete; here it is filled when it is needed, with the same result.
+    /// What the controller still holds of the wordline that a program is about to destroy: a page buffer keeps every lower page until
+    /// its wordline is complete, and parts of the same flash page are there as the page itself is. They are looked for when they are
+    /// needed, with the same result.
     pub(super) fn fill_page_buffer(&mut self, block: Block, page: Page) {
         self.page_buffer.clear();
-        if self.supply.aid == Aid::PageBuffer && !self.supply.is_off {
-            for lower in Page::all(0..page.number()).filter(|&lower| self.nand.share_wordline(lower, page)) {
-                let content = self.content_at(block, lower);
+        if self.supply.is_off || self.supply.aid != Aid::PageBuffer && self.geometry.parts == 1 {
+            return;
+        }
+        for lower in Page::all(0..page.number()) {
+            let is_held = self.supply.aid == Aid::PageBuffer && self.nand.share_wordline(lower, page);
+            if is_held || self.nand.are_of_one_page(lower, page) {
                 let unit = self.geometry.unit_of_block(block);
                 let lanes = 0..self.geometry.unit_width;
                 let lane = lanes.into_iter().find(|&lane| self.geometry.block_of(unit, lane) == block).expect("a lane");
                 let at = self.geometry.ppn(unit, self.geometry.slot_at(lower, lane));
-                self.page_buffer.push(Buffered { at, content, old: None });
+                self.page_buffer.push(Buffered { at, content: self.content_at(block, lower), old: None });
             }
         }
     }

@@ -8,7 +8,7 @@ use base::{Block, Page, Ppn, Slot, Unit};
 use ftl::{PagePayload, Placed, Way};
 
 use super::assembly::{Data, Frame, Wordlines};
-use super::faults::{Buffered, Fate};
+use super::faults::Fate;
 use super::{Content, Flash, Programmed, Stamp, obey};
 
 impl Flash {
@@ -37,10 +37,11 @@ impl Flash {
                 continue;
             }
             let programmed = match self.assembly.wordlines {
-                Wordlines::TwoPass => self.program_passes(placed.at, block, page),
-                Wordlines::ByPage | Wordlines::OneShot => self.program_unit(placed.at, block, page),
+                Wordlines::TwoPass => self.program_passes(block, page),
+                Wordlines::ByPage | Wordlines::OneShot => self.program_unit(block, page),
             };
             if programmed == Programmed::Failed {
+                self.hold_unit(placed.at);
                 return programmed;
             }
         }
@@ -48,45 +49,61 @@ impl Flash {
     }
 
     /// Programs a unit, whose last page that is.
-    fn program_unit(&mut self, ppn: Ppn, block: Block, last: Page) -> Programmed {
+    pub(super) fn program_unit(&mut self, block: Block, last: Page) -> Programmed {
         match self.fate_of_program() {
             Fate::Completes => {
                 self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
                 self.land(block, last);
                 Programmed::Done
             }
-            Fate::Fails => self.fail_unit(ppn, block, last),
+            Fate::Fails => self.fail_unit(block, last),
             Fate::IsIgnored => self.lose_block(block),
         }
     }
 
     /// The first pass over a wordline, whose last page that is, and the second pass that is due then.
-    fn program_passes(&mut self, ppn: Ppn, block: Block, last: Page) -> Programmed {
-        match self.fate_of_program() {
-            Fate::Completes => {
-                self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
-                obey(self.nand.first_pass(block, last));
-                self.assembly.first_passes += 1;
-            }
-            Fate::Fails => return self.fail_unit(ppn, block, last),
-            Fate::IsIgnored => return self.lose_block(block),
+    fn program_passes(&mut self, block: Block, last: Page) -> Programmed {
+        if self.first_pass(block, last) == Programmed::Failed {
+            return Programmed::Failed;
         }
+        self.assembly.first_passes += u64::from(!self.is_off());
         let before = last.minus(self.nand.pages_together());
         let own = (last.number() + 1 == self.geometry.pages_per_block).then_some(last);
         for due in before.into_iter().chain(own) {
             if self.nand.is_final(block, due) {
                 continue;
             }
-            match self.fate_of_program() {
-                Fate::Completes => {
-                    obey(self.nand.second_pass(block, due));
-                    self.land(block, due);
-                }
-                Fate::Fails => return self.fail_unit(ppn, block, last),
-                Fate::IsIgnored => return self.lose_block(block),
+            if self.second_pass(block, due) == Programmed::Failed {
+                return Programmed::Failed;
             }
         }
         Programmed::Done
+    }
+
+    /// The first pass over a wordline, whose last page that is. Its data stay in frames for the second one.
+    pub(super) fn first_pass(&mut self, block: Block, last: Page) -> Programmed {
+        match self.fate_of_program() {
+            Fate::Completes => {
+                self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
+                obey(self.nand.first_pass(block, last));
+                Programmed::Done
+            }
+            Fate::Fails => self.fail_unit(block, last),
+            Fate::IsIgnored => self.lose_block(block),
+        }
+    }
+
+    /// The second pass over it.
+    pub(super) fn second_pass(&mut self, block: Block, last: Page) -> Programmed {
+        match self.fate_of_program() {
+            Fate::Completes => {
+                obey(self.nand.second_pass(block, last));
+                self.land(block, last);
+                Programmed::Done
+            }
+            Fate::Fails => self.fail_unit(block, last),
+            Fate::IsIgnored => self.lose_block(block),
+        }
     }
 
     /// The pages of a unit that the array does not have; an earlier run may have left some there.
@@ -98,29 +115,29 @@ impl Flash {
     fn land(&mut self, block: Block, last: Page) {
         let end = last.number() + 1;
         for page in Page::all(end - self.nand.pages_together()..end) {
-            if let Some(content) = self.store_frame((block, page)) {
+            if let Some(content) = self.store_frame((block, page))
+                && !self.assembly.is_open
+            {
                 self.assembly.landed.push(Stamp::unpack(content.data));
             }
         }
     }
 
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as
-    /// well. Unless the power is off, all that waits in the reclaim unit is held, and by a page buffer the wordline's lower pages.
-    fn fail_unit(&mut self, ppn: Ppn, block: Block, last: Page) -> Programmed {
+    /// well. Unless the power is off, a page buffer holds the wordline's lower pages.
+    fn fail_unit(&mut self, block: Block, last: Page) -> Programmed {
         self.fill_page_buffer(block, Page::new(last.number() + 1 - self.nand.pages_together()));
-        self.pages_of_unit(block, last).for_each(|page| obey(self.nand.fail_program(block, page)));
+        self.pages_of_unit(block, last).for_each(|page| self.array_programs_as(block, page, Way::Plain, false));
         self.nand.fail_passes(block);
-        if self.is_off() {
-            return self.lose_block(block);
-        }
-        let unit = self.geometry.unit_of(ppn);
+        if self.is_off() { self.lose_block(block) } else { Programmed::Failed }
+    }
+
+    /// Nothing that waits in the reclaim unit of a page is programmed there: the controller holds it with what a program destroyed.
+    fn hold_unit(&mut self, at: Ppn) {
+        let unit = self.geometry.unit_of(at);
         for slot in self.geometry.slots_from(Slot::FIRST) {
-            let at = self.geometry.ppn(unit, slot);
-            if let Some(Frame { data: Data::Held { content, .. }, old, .. }) = self.take_frame(self.address(at)) {
-                self.page_buffer.push(Buffered { at, content, old });
-            }
+            self.give_up(self.geometry.ppn(unit, slot));
         }
-        Programmed::Failed
     }
 
     /// The power is off: what waits in a block is gone.

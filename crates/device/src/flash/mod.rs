@@ -5,6 +5,7 @@
 //! `gather.rs` and `wordlines.rs`, and faults of the flash itself in `faults.rs`.
 
 mod assembly;
+mod failed;
 mod faults;
 mod gather;
 mod overlap;
@@ -17,7 +18,7 @@ use ftl::PageAddress;
 use nand::{Image, Nand, SavedArray, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
-pub(crate) use faults::{Aid, Fault, Found};
+pub(crate) use faults::{Aid, FailedProgram, Fault, Found};
 use faults::{Buffered, Fate, Supply};
 
 /// The array and its addressing.
@@ -155,6 +156,16 @@ impl Flash {
         &mut self.nand
     }
 
+    /// The reclaim unit of a page.
+    pub(crate) fn unit_of(&self, ppn: Ppn) -> Unit {
+        self.geometry.unit_of(ppn)
+    }
+
+    /// The reclaim unit of a block.
+    pub(crate) fn unit_of_block(&self, block: Block) -> Unit {
+        self.geometry.unit_of_block(block)
+    }
+
     /// Global block number and page offset.
     #[inline]
     fn address(&self, ppn: Ppn) -> (Block, Page) {
@@ -229,21 +240,6 @@ impl Flash {
         Content { data, spare }
     }
 
-    /// Programs a page.
-    #[inline(always)] // As above.
-    pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
-        let (block, page) = self.address(ppn);
-        match self.supply.next(OpKind::Program) {
-            Fate::Completes => {
-                obey(self.nand.program(block, page));
-                self.nand.store(block, page, content.data, content.spare);
-                Programmed::Done
-            }
-            Fate::Fails => self.fail_program(block, page),
-            Fate::IsIgnored => Programmed::Done,
-        }
-    }
-
     /// Reads a page where pages store nothing and units are blocks.
     #[inline(always)]
     pub(crate) fn read_spot(&mut self, spot: PageAddress) {
@@ -262,40 +258,6 @@ impl Flash {
     #[inline]
     pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
         self.geometry.unit_width == 1 && self.nand.takes_runs(Block::new(unit.number())) && !self.gathers()
-    }
-
-    /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
-    #[inline]
-    pub(crate) fn move_run(&mut self, pages: u32, last: Ppn, to: Ppn) {
-        let ((block, last), (target, first)) = (self.address(last), self.address(to));
-        obey(self.nand.read_some(block, pages, last));
-        obey(self.nand.program_run(target, first, pages));
-    }
-
-    /// Programs a page where pages store nothing and units are blocks.
-    #[inline(always)]
-    pub(crate) fn program_spot(&mut self, spot: PageAddress) {
-        let (block, page) = Flash::of_block(spot.unit, spot.slot);
-        obey(self.nand.program(block, page));
-    }
-
-    /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
-    /// command's address cycles.
-    #[inline(never)]
-    pub(crate) fn copyback(&mut self, from: Ppn, to: Ppn, tag: u128) -> Programmed {
-        let (from, to) = (self.address(from), self.address(to));
-        match self.fate_of_program() {
-            Fate::Completes => {
-                obey(self.nand.copyback(from, to));
-                if !self.nand.is_lost(to.0, to.1) {
-                    let content = self.content_at(to.0, to.1).tagged(tag);
-                    self.nand.store(to.0, to.1, content.data, content.spare);
-                }
-                Programmed::Done
-            }
-            Fate::Fails => self.fail_program(to.0, to.1),
-            Fate::IsIgnored => Programmed::Done,
-        }
     }
 
     /// Erases the blocks of a reclaim unit; returns how many they are.
@@ -383,51 +345,10 @@ impl Flash {
         let (block, page) = self.address(ppn);
         self.nand.is_programmed(block, page)
     }
-
-    /// Has the erased block of a page use its LSB pages only, until its next erase.
-    pub(crate) fn use_lsb_only(&mut self, first: Ppn) {
-        if !self.is_off() {
-            let (block, _) = self.address(first);
-            obey(self.nand.use_lsb_only(block));
-        }
-    }
 }
 
 // Read disturb.
 impl Flash {
-    /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep
-    /// theirs, and it may be reprogrammed again.
-    pub(crate) fn reprogram(&mut self, ppn: Ppn) -> Programmed {
-        let unit = self.geometry.unit_of(ppn);
-        assert!(!self.holds_back(unit), "cells are programmed anew when newer versions of their pages are programmed");
-        let (block, page) = self.address(ppn);
-        match self.fate_of_reprogram() {
-            Fate::Completes => obey(self.nand.reprogram(block, page)),
-            Fate::Fails => {
-                obey(self.nand.fail_reprogram(block, page));
-                return self.told_of_failure();
-            }
-            Fate::IsIgnored => {}
-        }
-        Programmed::Done
-    }
-
-    /// Programs an MSB page in its turn as a guard page: it holds nothing, not even a spare area. If it fails, the lower pages of
-    /// its wordline are lost.
-    pub(crate) fn program_guard(&mut self, ppn: Ppn) -> Programmed {
-        let (block, page) = self.address(ppn);
-        match self.fate_of_program() {
-            Fate::Completes => obey(self.nand.program_guard(block, page)),
-            Fate::Fails => {
-                self.fill_page_buffer(block, page);
-                obey(self.nand.fail_program_guard(block, page));
-                return self.told_of_failure();
-            }
-            Fate::IsIgnored => {}
-        }
-        Programmed::Done
-    }
-
     /// Page reads of a block since its last erase, by its number in the device.
     pub(crate) fn reads_of(&self, block: Block) -> u32 {
         self.nand.blocks()[block.index()].reads

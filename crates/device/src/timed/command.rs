@@ -131,6 +131,21 @@ impl Command {
         self.note_cause(usize::from(self.count) - 1, cause);
     }
 
+    /// Takes pages out of it, with their causes: they are not done when it is.
+    pub(super) fn take_out(&mut self, is_meant: impl Fn(Ppn) -> bool) -> Vec<(Item, Cause)> {
+        let (all, mut taken) = (*self, Vec::new());
+        self.count = 0;
+        for (at, &item) in all.items().iter().enumerate() {
+            if is_meant(item.ppn) {
+                taken.push((item, all.cause_at(at)));
+            } else {
+                self.causes[usize::from(self.count)] = all.causes[at];
+                self.add(item.ppn, item.carried);
+            }
+        }
+        taken
+    }
+
     /// It programs as many wordlines as it has pages that are the last of one.
     pub(super) fn set_wordlines(&mut self, is_last: impl Fn(Ppn) -> bool) {
         self.wordlines = self.items().iter().filter(|item| is_last(item.ppn)).count() as u8;

@@ -117,7 +117,7 @@ impl<P: Plan> Context<'_, P> {
         }
     }
 
-    /// A die has programmed pages of the host. An erase may have waited for that.
+    /// A die has programmed pages of the host, or gives up pages that failed. An erase may have waited for that.
     #[inline(always)]
     pub(super) fn note_programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
         if self.plan.is_dynamic()

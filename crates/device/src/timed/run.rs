@@ -375,19 +375,11 @@ impl<P: Plan> Timed<'_, '_, P> {
 
     /// A program or an erase is done.
     fn command_done(&mut self, die: Die) {
+        if self.passage.command(die).kind() == OpKind::Program && !self.program_done(die) {
+            return;
+        }
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
-        if command.kind() == OpKind::Program {
-            match P::Chip::programmed(context, die, command) {
-                Some(false) => return,
-                Some(true) => {}
-                None if !context.plan.has().assembly => {}
-                None => context.device.flash.programmed(command.items().iter().map(|item| item.ppn)),
-            }
-            if command.cause() == Cause::Host {
-                context.note_programmed(command.items().iter().map(|item| item.ppn));
-            }
-        }
         let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
@@ -417,6 +409,31 @@ impl<P: Plan> Timed<'_, '_, P> {
         if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
             passage.offer(die);
         }
+    }
+}
+
+// Programs that are over.
+impl<P: Plan> Timed<'_, '_, P> {
+    /// The array has come to the end of the program of a die. Returns whether its pages are written with that.
+    #[inline(always)]
+    fn program_done(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let command = passage.command(die);
+        let are_written = match P::Chip::programmed(context, die, command) {
+            Some(are_written) => are_written,
+            None if !context.plan.has().assembly => true,
+            None => {
+                context.device.flash.programmed(command.items().iter().map(|item| item.ppn));
+                true
+            }
+        };
+        P::Chip::program_over(self, die, are_written);
+        let Timed { context, passage, .. } = self;
+        let command = passage.command(die);
+        if are_written && command.cause() == Cause::Host {
+            context.note_programmed(command.items().iter().map(|item| item.ppn));
+        }
+        are_written
     }
 }
 

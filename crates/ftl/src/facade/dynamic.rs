@@ -39,7 +39,7 @@ impl DynamicAllocation {
         of_pages!(&mut ftl.mapping, page => page.kernel.supersede(at, old));
     }
 
-    /// A die has programmed a page. Returns the unit of the version that it superseded, if that was told.
+    /// A die has programmed a page, or gives up what failed. Returns the unit of the version that it superseded, if that was told.
     #[inline]
     pub fn programmed(self, ftl: &mut Ftl, at: Ppn) -> Option<Unit> {
         of_pages!(&mut ftl.mapping, page => page.kernel.note_programmed(at))

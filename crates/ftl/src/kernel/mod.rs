@@ -33,7 +33,7 @@ pub use gc::Why;
 use place::PackedFrontier;
 pub(crate) use place::{Frontier, Placement};
 pub use saved::{Keeping, Kept, Saved};
-pub use spare::{IDENTITY, write_of};
+pub use spare::{IDENTITY, page_of, write_of};
 pub(crate) use spare::{PageKind, Spare, parity_home};
 pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};
 use superseded::Superseded;

@@ -87,6 +87,11 @@ pub fn write_of(spare: u128) -> Option<u64> {
     Spare::unpack(spare).filter(|spare| spare.kind == PageKind::Data).map(|spare| spare.write)
 }
 
+/// The logical page that a page of data holds, by its spare area.
+pub fn page_of(spare: u128) -> Option<Lpn> {
+    Spare::unpack(spare).filter(|spare| spare.kind == PageKind::Data).map(|spare| Lpn(spare.lpn))
+}
+
 impl Kernel {
     /// Numbers writes and programs from now on, for devices whose pages have spare areas.
     pub(crate) fn keep_spares(&mut self) {

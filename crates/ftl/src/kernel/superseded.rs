@@ -32,12 +32,29 @@ impl Kernel {
         self.superseded.by_die[die.index()].push((at, old));
     }
 
-    /// A die has programmed a page. Returns the unit of the version that it superseded, if that was noted.
+    /// A die has programmed a page, or gives up what failed. Returns the unit of the version that it superseded, if that was noted.
     pub(crate) fn note_programmed(&mut self, at: Ppn) -> Option<Unit> {
         let of_die = &mut self.superseded.by_die[self.geometry.die_of(at).index()];
         let index = of_die.iter().position(|&(newer, _)| newer == at)?;
         let (_, old) = of_die.swap_remove(index);
         Some(self.geometry.unit_of(old))
+    }
+
+    /// A page was not programmed, and lies at another place of its die now.
+    pub(crate) fn place_anew(&mut self, at: Ppn, to: Ppn) {
+        let of_die = &mut self.superseded.by_die[self.geometry.die_of(at).index()];
+        if let Some((newer, _)) = of_die.iter_mut().find(|(newer, _)| *newer == at) {
+            *newer = to;
+        }
+    }
+
+    /// A page was not programmed. A newer version that was placed already supersedes what that page did.
+    pub(crate) fn pass_on(&mut self, at: Ppn) {
+        let of_die = &self.superseded.by_die[self.geometry.die_of(at).index()];
+        let Some(&(_, oldest)) = of_die.iter().find(|(newer, _)| *newer == at) else { return };
+        if let Some((_, old)) = self.superseded.by_die.iter_mut().flatten().find(|(_, old)| *old == at) {
+            *old = oldest;
+        }
     }
 
     /// True if a power cut could need a page: it holds current data, or what the array has of them.

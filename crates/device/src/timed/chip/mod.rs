@@ -10,15 +10,16 @@ mod rows;
 mod cache;
 pub(crate) mod one_shot;
 mod retry;
+mod rewrites;
 mod slow_die;
 mod suspend;
 mod transfer;
 
-use base::{Die, Domain, Duration, Instant, Ppn, Unit};
+use base::{Cause, Die, Domain, Duration, Instant, Ppn, Unit};
 use config::Config;
 
 use super::Timed;
-use super::command::{Carried, Command};
+use super::command::{Carried, Command, Item};
 use super::context::Context;
 use super::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
 use super::host::Host;
@@ -28,6 +29,7 @@ use crate::errors::Refusal;
 use cache::CacheModes;
 use one_shot::Wordlines;
 use retry::Retries;
+use rewrites::Rewrites;
 use slow_die::SlowDie;
 use suspend::Suspend;
 use transfer::Transfer;
@@ -68,6 +70,7 @@ features! {
     retries: Retries,
     suspend: Suspend,
     wordlines: Wordlines,
+    rewrites: Rewrites,
     cache: CacheModes,
     transfer: Transfer,
     slow_die: SlowDie,
@@ -112,11 +115,14 @@ asked! {
     /// The part of the page of a read that the channel sends and the controller corrects; nothing: all of it.
     first part(context: &Context<'_, P>, carried: Carried) -> Option<PartTimes>;
 
-    /// The data of a command are sent another time after this one.
+    /// The data of a command are sent another time after this one, or were before it.
     any sends_again(context: &Context<'_, P>, command: &Command) -> bool;
 
     /// A power cut in the middle of a command tears nothing: what it programs was not there before, and is lost as a whole.
     any tears_nothing(context: &Context<'_, P>, command: &Command) -> bool;
+
+    /// Pages are placed on a die that are programmed before any other is placed there.
+    any programs_first(context: &Context<'_, P>, die: Die) -> bool;
 
     // The life of a command.
 
@@ -167,6 +173,13 @@ asked! {
 
     /// A program is over. An answer says that the feature told the array of it, and whether its pages are written with that.
     first programmed(context: &mut Context<'_, P>, die: Die, command: &Command) -> Option<bool>;
+
+    /// The array has heard that the program of a die is over, and nobody else. The pages that are not written with it are taken out of
+    /// its command; `are_written`: those that it had no trouble with are.
+    all program_over(timed: &mut Timed<'_, '_, P>, die: Die, are_written: bool);
+
+    /// A unit takes no more pages. Hands over those that wait for others there.
+    all gives_up(context: &mut Context<'_, P>, unit: Unit, pages: &mut Vec<(Item, Cause)>);
 
     /// All have heard that the command of a die is over. Returns whether the die goes on with another one.
     any goes_on(passage: &mut Passage, context: &mut Context<'_, P>, die: Die) -> bool;

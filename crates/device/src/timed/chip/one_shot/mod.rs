@@ -235,6 +235,27 @@ impl Wordlines {
         dies
     }
 
+    /// A unit takes no more pages: takes out those that wait for others there.
+    fn give_up(&mut self, flash: &Flash, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
+        for waiting in self.waiting.iter_mut().chain(&mut self.between) {
+            waiting.retain(|page| {
+                let stays = flash.unit_of(page.item.ppn) != unit;
+                if !stays {
+                    pages.push((page.item, page.cause));
+                }
+                stays
+            });
+        }
+        for commands in &mut self.again {
+            commands
+                .iter_mut()
+                .for_each(|wordlines| wordlines.retain(|&(block, _)| flash.unit_of_block(block) != unit));
+            commands.retain(|wordlines| !wordlines.is_empty());
+        }
+        self.due.retain(|due| flash.unit_of(due.page) != unit);
+        self.overdue.retain(|due| flash.unit_of(due.page) != unit);
+    }
+
     /// Forgets wordlines that are filled up.
     fn forget_settled(&mut self, flash: &Flash) {
         let mut overdue = std::mem::take(&mut self.overdue);

@@ -7,7 +7,7 @@ use super::{Wordlines, check, is_configured, is_twice, pad_after, times_of_passe
 use crate::errors::Refusal;
 use crate::flash::Content;
 use crate::timed::Timed;
-use crate::timed::command::{Carried, Command, Pass};
+use crate::timed::command::{Carried, Command, Item, Pass};
 use crate::timed::commands::program_placed;
 use crate::timed::context::Context;
 use crate::timed::die::Ways;
@@ -135,6 +135,10 @@ impl Chip<Any> for Wordlines {
         !is_whole
     }
 
+    fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
+        context.chip.wordlines.give_up(&context.device.flash, unit, pages);
+    }
+
     fn erase_waits(context: &mut Context<'_>, unit: Unit) {
         for die in context.chip.wordlines.fill_for(&context.device.flash, context.now, unit) {
             context.queues.wake(die);
@@ -160,6 +164,9 @@ impl Chip<Any> for Wordlines {
     }
 
     fn fills_up(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
+        if Features::programs_first(context, die) {
+            return false;
+        }
         let Some(page) = overdue(context, host, die) else { return false };
         fill_wordline(context, command, page);
         true

@@ -143,7 +143,7 @@ fn settle_and_find_write(
 ) -> Option<Domain> {
     // A page of a dynamic allocation goes to another die.
     let may_write = context.chip.suspend.operations.let_writes_by(die) && !context.plan.is_dynamic();
-    if !may_write || commands.holds_die(context, die) {
+    if !may_write || commands.holds_die(context, die) || Features::programs_first(context, die) {
         return None;
     }
     let mut stands = [Stand::Rests; MAX_PLANES];

@@ -1,0 +1,276 @@
+//! Programs that failed: what the controller holds of their pages is programmed elsewhere.
+//!
+//! At the end of a failed program the FTL closes its unit, and finds other places for its pages and for those that it destroyed. They
+//! are placed at once, and the array programs the pages of a block in turn; so the die programs them before anything else is placed
+//! there. A write of the host is complete when its page is programmed in the new place. Of all this only these programs take time: a
+//! page that is read for them, a backup or the source of a copyback, is there at once.
+
+use std::iter;
+
+use base::{Cause, Die, OpKind, Ppn, Unit};
+use config::Config;
+use ftl::{Array, DataSource, Erasure, Group, How, Placed};
+
+use crate::device::{AtOnce, Device};
+use crate::flash::FailedProgram;
+use crate::timed::Timed;
+use crate::timed::command::{Carried, Command, Item};
+use crate::timed::context::Context;
+use crate::timed::plan::{Any, Chip, Feature, Features};
+use crate::timed::queues::TransactionId;
+use crate::timed::timing::Timing;
+
+/// A page that is programmed anew.
+#[derive(Clone, Copy)]
+struct Rewrite {
+    die: Die,
+    item: Item,
+    /// Its die has taken it.
+    is_taken: bool,
+    /// It is a page of the map, whose entries are safe when it is programmed.
+    ends_update: bool,
+}
+
+/// The pages of failed programs.
+pub(in crate::timed) struct Rewrites {
+    /// Those that are programmed anew, in the order in which they were placed.
+    pages: Vec<Rewrite>,
+    /// Writes whose page was lost, and had a newer version already: they are complete when that is programmed.
+    superseded: Vec<TransactionId>,
+}
+
+impl Feature for Rewrites {
+    /// Programs fail where somebody arms that, and asks for all parts of the executor.
+    fn is_configured(_: &Config) -> bool {
+        false
+    }
+
+    fn new(_: &Config, _: u32, _: &mut Timing) -> Rewrites {
+        Rewrites { pages: Vec::new(), superseded: Vec::new() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.superseded.is_empty() && self.pages.iter().all(|page| page.is_taken)
+    }
+}
+
+impl Rewrites {
+    /// The next page that a die programs anew.
+    fn next(&self, die: Die) -> Option<usize> {
+        self.pages.iter().position(|page| page.die == die && !page.is_taken)
+    }
+
+    fn find(&self, ppn: Ppn) -> Option<usize> {
+        self.pages.iter().position(|page| page.item.ppn == ppn)
+    }
+
+    /// A page is programmed, or is not after all. Returns whether that ends an update of the map.
+    fn remove(&mut self, ppn: Ppn) -> bool {
+        self.find(ppn).is_some_and(|at| self.pages.remove(at).ends_update)
+    }
+}
+
+impl Chip<Any> for Rewrites {
+    /// A page that its die has not taken yet. What it has taken is read like any page that is being programmed.
+    fn keeps(context: &Context<'_>, ppn: Ppn) -> bool {
+        let rewrites = &context.chip.rewrites;
+        rewrites.find(ppn).is_some_and(|at| !rewrites.pages[at].is_taken)
+    }
+
+    fn has_more(context: &Context<'_>, die: Die) -> bool {
+        context.chip.rewrites.next(die).is_some()
+    }
+
+    fn programs_first(context: &Context<'_>, die: Die) -> bool {
+        context.chip.rewrites.next(die).is_some()
+    }
+
+    /// The write buffer gave the room of such a page to others when its data were sent for the first time.
+    fn sends_again(context: &Context<'_>, command: &Command) -> bool {
+        command.items().iter().any(|item| context.chip.rewrites.find(item.ppn).is_some())
+    }
+
+    fn program_over(timed: &mut Timed<'_, '_>, die: Die, are_written: bool) {
+        if timed.context.device.flash.has_failed() {
+            repair(timed, die);
+        }
+        if are_written && (timed.context.chip.rewrites.pages.len() + timed.context.chip.rewrites.superseded.len() > 0) {
+            end(timed, die);
+        }
+    }
+
+    fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
+        let geometry = context.device.ftl.geometry();
+        let waiting = context.chip.rewrites.pages.iter().filter(|page| !page.is_taken);
+        let of_unit = waiting.filter(|page| geometry.unit_of(page.item.ppn) == unit);
+        pages.extend(of_unit.map(|page| (page.item, Cause::Backup)));
+    }
+
+    fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
+        let rewrites = &mut timed.context.chip.rewrites;
+        let Some(at) = rewrites.next(die) else { return false };
+        rewrites.pages[at].is_taken = true;
+        let Item { ppn, carried } = rewrites.pages[at].item;
+        let command = timed.passage.next_command(die);
+        command.begin(OpKind::Program, Cause::Backup);
+        command.add(ppn, carried);
+        timed.start_or_gather(die);
+        timed.note_choice(die);
+        let context = &mut timed.context;
+        if let Some(unit) = context.device.flash.held_back_by(ppn) {
+            // Its erase may wait already, and was told of other pages.
+            Features::erase_waits(context, unit);
+        }
+        true
+    }
+}
+
+/// Finds other places for the pages of the failed programs of a die's command.
+#[cold]
+fn repair(timed: &mut Timed<'_, '_>, die: Die) {
+    let Timed { context, host, commands, passage, .. } = timed;
+    let geometry = *context.device.ftl.geometry();
+    while let Some(failed) = context.device.flash.take_failed() {
+        let unit = geometry.unit_of(failed.at);
+        let domain = geometry.domain_of_unit(unit);
+        let flash = &context.device.flash;
+        let command = &mut passage.dies[die.index()].command;
+        let mut lost = command.take_out(|ppn| ppn == failed.at || flash.buffered(ppn).is_some());
+        if context.device.flash.gathers() {
+            Features::gives_up(context, unit, &mut lost);
+            lost.iter().for_each(|(item, _)| context.device.flash.give_up(item.ppn));
+            // Pages between two passes are in the command as well.
+            lost.sort_by_key(|(item, _)| item.ppn);
+            lost.dedup_by_key(|(item, _)| item.ppn);
+        }
+        for (was, to) in places(context.device, &failed) {
+            let found = lost.iter().position(|(item, _)| Some(item.ppn) == was).map(|at| lost.remove(at));
+            let (item, cause) = found.unwrap_or((Item { ppn: to, carried: Carried::Domain(domain) }, Cause::Backup));
+            let ends_update = forget(context, item, cause);
+            if let Carried::Transaction(page) = item.carried {
+                context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+            }
+            let item = Item { ppn: to, ..item };
+            context.chip.rewrites.pages.push(Rewrite { die, item, is_taken: false, ends_update });
+        }
+        // The newest first: the oldest of several is the one whose older version is there.
+        for (item, cause) in lost.into_iter().rev() {
+            let ends_update = forget(context, item, cause);
+            match item.carried {
+                Carried::Transaction(write) => context.chip.rewrites.superseded.push(write),
+                Carried::Domain(domain) if ends_update => end_update(context, domain),
+                Carried::Domain(_) => {}
+            }
+            bequeath(context, item.ppn);
+            context.note_programmed(iter::once(item.ppn));
+        }
+        commands.schedule.note_collections(context, host, domain);
+    }
+    context.queues.wake(die);
+}
+
+/// A page is not programmed after all. Returns whether that was to end an update of the map.
+fn forget(context: &mut Context<'_>, item: Item, cause: Cause) -> bool {
+    context.chip.rewrites.remove(item.ppn) || cause == Cause::Mapping && matches!(item.carried, Carried::Domain(_))
+}
+
+fn end_update(context: &mut Context<'_>, domain: base::Domain) {
+    if let Some(map) = context.device.has.map {
+        map.committed(&mut context.device.ftl, domain);
+    }
+}
+
+/// A version of a page was lost and is not programmed anew. Its older version is there until the next one is.
+fn bequeath(context: &mut Context<'_>, lost: Ppn) {
+    let Device { ftl, flash, .. } = &mut *context.device;
+    let Some(old) = flash.old_of_buffered(lost) else { return };
+    let unit = ftl.geometry().unit_of(old);
+    let lpn = flash.buffered(lost).and_then(|content| ftl::page_of(content.spare));
+    if let Some(newer) = lpn.and_then(|lpn| ftl.lookup(lpn)) {
+        flash.inherit(newer, unit);
+        Features::erase_waits(context, unit);
+    }
+}
+
+/// Has the FTL find the places of pages that are programmed anew. Returns them, each with the place that the page had in the failed
+/// program or behind it, if it had one.
+fn places(device: &mut Device, failed: &FailedProgram) -> Vec<(Option<Ppn>, Ppn)> {
+    let Device { ftl, flash, recorder, watchdog, has, .. } = device;
+    let pages = has.pages.expect("faults are refused where they cannot be repaired");
+    let at_once = AtOnce::new(flash, &mut recorder.counters, watchdog, failed.content);
+    let mut array = Places { at_once, placed: Vec::new() };
+    pages.repair(ftl, failed.at, failed.copied_from, &mut array);
+    let was = |source| match source {
+        DataSource::Controller => Some(failed.at),
+        DataSource::Page(from) if failed.copied_from == Some(from) => Some(failed.at),
+        DataSource::PageBuffer(page) => Some(page),
+        DataSource::Page(_) | DataSource::Parity(..) => None,
+    };
+    array.placed.into_iter().map(|(source, to)| (was(source), to)).collect()
+}
+
+/// The pages of the command of a die are programmed: what that ends.
+#[cold]
+fn end(timed: &mut Timed<'_, '_>, die: Die) {
+    let Timed { context, host, passage, .. } = timed;
+    let rewrites = &context.chip.rewrites;
+    let written = passage.dies[die.index()].command.take_out(|ppn| rewrites.find(ppn).is_some());
+    for (Item { ppn, carried }, _) in written {
+        let ends_update = context.chip.rewrites.remove(ppn);
+        context.note_programmed(iter::once(ppn));
+        match carried {
+            Carried::Transaction(write) => host.write_done(context, write),
+            Carried::Domain(domain) if ends_update => end_update(context, domain),
+            Carried::Domain(_) => {}
+        }
+    }
+    for write in std::mem::take(&mut context.chip.rewrites.superseded) {
+        let newer = context.device.ftl.lookup(context.queues.get(write).lpn);
+        if newer.is_some_and(|newer| context.device.flash.has_frame(newer)) {
+            context.chip.rewrites.superseded.push(write);
+        } else {
+            host.write_done(context, write);
+        }
+    }
+}
+
+/// Places pages anew, for the die to program them later.
+struct Places<'a> {
+    at_once: AtOnce<'a>,
+    placed: Vec<(DataSource, Ppn)>,
+}
+
+impl Array for Places<'_> {
+    fn moved(&mut self, _: Cause, _: How, _: Ppn, _: Placed) -> bool {
+        unreachable!("a repair places pages anew")
+    }
+
+    fn moves_runs(&self, _: Unit) -> bool {
+        false
+    }
+
+    fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
+        unreachable!("a repair places pages anew")
+    }
+
+    fn combined(&mut self, _: Cause, _: &Group, _: Placed) -> bool {
+        unreachable!("a repair places pages anew")
+    }
+
+    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
+        self.placed.push((source, to.at));
+        self.at_once.place_anew(cause, source, to)
+    }
+
+    fn read(&mut self, _: Cause, _: Ppn) {
+        unreachable!("a repair places pages anew")
+    }
+
+    fn erased(&mut self, _: Erasure) {
+        unreachable!("a repair places pages anew")
+    }
+
+    fn held(&self) -> Vec<Ppn> {
+        self.at_once.held()
+    }
+}
