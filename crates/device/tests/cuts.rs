@@ -3,7 +3,7 @@
 mod common;
 
 use common::preset;
-use device::survival::{Cuts, LivesTally, try_cuts};
+use device::survival::{Cuts, LivesTally, TroubleInTime, try_cuts};
 use files::Interrupt;
 
 /// Two channels of two dies of two planes of 16 blocks of 12 TLC pages, written one by one with power for what is under way.
@@ -37,13 +37,14 @@ const SUPERCAP: [&str; 1] = ["ftl.paired_page=\"supercap\""];
 
 /// So many lives; `FTLAB_LIVES=n` asks for n times as many.
 fn cut(sets: &[&str], twice: bool) -> LivesTally {
-    cut_often(sets, twice, 1)
+    try_often(TroubleInTime::Cut, sets, twice, 1)
 }
 
-fn cut_often(sets: &[&str], twice: bool, often: u64) -> LivesTally {
+/// So many times as many.
+fn try_often(trouble: TroubleInTime, sets: &[&str], twice: bool, often: u64) -> LivesTally {
     let all: Vec<String> = DEVICE.iter().chain(sets).map(|set| (*set).to_owned()).collect();
     let times = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(1);
-    let cuts = Cuts { seeds: 2 * times * often, cuts: 30, before: 1.5, requests: 250, twice };
+    let cuts = Cuts { seeds: 2 * times * often, cuts: 30, before: 1.5, requests: 250, twice, trouble };
     try_cuts(&preset("tbm-small", &all), &cuts, &Interrupt::default()).unwrap()
 }
 
@@ -146,7 +147,7 @@ fn backups_keep_lower_pages_where_versions_of_a_page_share_a_die() {
 fn backups_keep_lower_pages_where_versions_of_a_page_share_no_die() {
     for protection in PROTECTIONS {
         let sets = |allocation| [&[protection, allocation], &ROOM[..]].concat();
-        assert_eq!(cut_often(&sets("ftl.allocation=\"F\""), false, 8).losing, 0, "{protection}");
+        assert_eq!(try_often(TroubleInTime::Cut, &sets("ftl.allocation=\"F\""), false, 8).losing, 0, "{protection}");
         assert_survives(protection, &sets("ftl.allocation=\"F2\""));
     }
 }
@@ -229,4 +230,81 @@ fn pages_that_share_a_wordline_are_lost_without_a_protection() {
     assert!(cut(&["ftl.paired_page=\"page-buffer\""], false).losing > 0);
     let units = ["ftl.map_unit=\"4KiB\"", "device.over_provisioning=1.6"];
     assert!(cut(&[&units[..], &["ftl.paired_page=\"page-buffer\""]].concat(), false).losing > 0);
+}
+
+/// Of programs that fail nothing is lost, whatever else comes.
+#[track_caller]
+fn assert_survives_failures(what: &str, sets: &[&str], troubles: &[TroubleInTime]) {
+    for &trouble in troubles {
+        let tried = std::panic::catch_unwind(|| try_often(trouble, sets, trouble == TroubleInTime::Both, 1));
+        let tally = tried.unwrap_or_else(|_| panic!("{what}, {trouble:?}"));
+        assert_eq!(tally.losing, 0, "{what}, {trouble:?}: {} of {}, {:?}", tally.losing, tally.runs, tally.first);
+    }
+}
+
+/// Each failed program closes a unit early.
+const SPARE: [&str; 2] = ["device.blocks_per_plane=32", "ftl.gc_schedule.threshold.free_blocks=3"];
+
+const ALL_WITH_FAILURES: [TroubleInTime; 2] = [TroubleInTime::Failures, TroubleInTime::Both];
+
+const SLC: [&str; 4] = [
+    "device.cell=\"slc\"",
+    "device.timing.read=\"25us\"",
+    "device.timing.program=\"200us\"",
+    "ftl.paired_page=\"none\"",
+];
+
+#[test]
+fn pages_of_failed_programs_are_programmed_elsewhere() {
+    let more = [
+        ("cache programs", &["device.cache_program=\"on\"", "device.cache_read=\"on\""][..]),
+        // They leave a unit less.
+        ("forward collections", &["ftl.gc_schedule.forwarding.free_blocks=4"]),
+    ];
+    let besides = BESIDES.iter().filter(|(what, _)| *what != "forward collections");
+    for (what, sets) in besides.chain(&more) {
+        assert_survives_failures(what, &[&SLC[..], &SPARE, *sets].concat(), &ALL_WITH_FAILURES);
+    }
+}
+
+#[test]
+fn a_page_buffer_has_the_lower_pages_of_a_failed_program() {
+    for (what, sets) in BESIDES {
+        let sets = [&["ftl.paired_page=\"page-buffer\""][..], &SPARE, *sets].concat();
+        assert_survives_failures(what, &sets, &[TroubleInTime::Failures]);
+    }
+}
+
+#[test]
+fn backups_have_the_lower_pages_of_a_failed_program() {
+    for protection in PROTECTIONS {
+        let sets = [&[protection, "ftl.allocation=\"CWDP\""], &ROOM[..]].concat();
+        assert_survives_failures(protection, &sets, &ALL_WITH_FAILURES);
+    }
+}
+
+#[test]
+fn wordlines_whose_program_fails_are_programmed_elsewhere() {
+    let one_shot = [&ONE_SHOT[..], &SPARE, &["device.cache_program=\"on\""]].concat();
+    assert_survives_failures("cache programs", &one_shot, &ALL_WITH_FAILURES);
+    for programming in [&ONE_SHOT[..], &TWO_PASS] {
+        for (what, sets) in besides_wordlines(programming) {
+            let all = [programming, &SPARE, *sets].concat();
+            assert_survives_failures(&format!("{} {what}", programming[0]), &all, &ALL_WITH_FAILURES);
+        }
+    }
+}
+
+#[test]
+fn map_units_of_failed_programs_are_programmed_elsewhere() {
+    for (at, unit) in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""].into_iter().enumerate() {
+        for programming in [&SLC[..], &ONE_SHOT, &TWO_PASS] {
+            for (what, sets) in
+                besides_wordlines(programming).filter(|(what, _)| units_go_with(what)).skip(at).step_by(2)
+            {
+                let all = [programming, &SPARE, *sets, &[unit, "device.over_provisioning=1.6"]].concat();
+                assert_survives_failures(&format!("{unit} {} {what}", programming[0]), &all, &ALL_WITH_FAILURES);
+            }
+        }
+    }
 }

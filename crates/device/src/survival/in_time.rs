@@ -18,6 +18,9 @@ use crate::timed::{self, TimedOptions};
 use crate::watch::Watch;
 use crate::watchdog::Watchdog;
 
+/// Programs from one that fails to the next, at least. Each closes a unit early, and collections have to come in between.
+const APART: u64 = 400;
+
 /// How many runs there are, and where the power goes off.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
@@ -31,6 +34,19 @@ pub struct Cuts {
     pub requests: u32,
     /// The power goes off a second time, at any operation of the recovery.
     pub twice: bool,
+    /// How runs go wrong.
+    pub trouble: TroubleInTime,
+}
+
+/// How a run goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TroubleInTime {
+    /// The power goes off.
+    Cut,
+    /// Programs fail, from one at random on, and the run goes to its end.
+    Failures,
+    /// Programs fail, and the power goes off as well.
+    Both,
 }
 
 /// Has the power go off in runs of the executor with time, restarts the device, looks for every page, and goes on.
@@ -46,13 +62,14 @@ pub fn try_cuts(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<L
             interrupt.check().map_err(|_| RunError::Stopped)?;
             let mut random = Chance::new(seed << 32 | number, "cut");
             let at = Instant(aged.begins.0 + random.below(aged.ends.0 - aged.begins.0));
-            let (device, loss) = aged.cut_at(cuts, at, &mut random)?;
+            let at = (cuts.trouble != TroubleInTime::Failures).then_some(at);
+            let (rescued, loss) = aged.cut_at(cuts, at, &mut random)?;
             tally.runs += 1;
-            tally.restarts += 1 + u64::from(cuts.twice);
-            tally.rescued += device.1;
+            tally.restarts += at.map_or(0, |_| 1 + u64::from(cuts.twice));
+            tally.rescued += rescued;
             if let Some(loss) = loss {
                 tally.losing += 1;
-                tally.first.get_or_insert(Loss { seed, at: at.0, during: true, ..loss });
+                tally.first.get_or_insert(Loss { seed, at: at.map_or(NEVER, |at| at.0), during: true, ..loss });
             }
         }
     }
@@ -67,6 +84,8 @@ struct Aged<'a> {
     requests: Vec<Request>,
     begins: Instant,
     ends: Instant,
+    /// Programs of that run.
+    programs: u64,
 }
 
 impl Aged<'_> {
@@ -82,18 +101,30 @@ impl Aged<'_> {
         device.keep_durable();
         let requests: Vec<Request> = (0..cuts.requests).map(|_| any_request(&mut random, config, pages)).collect();
         let mut whole = device.clone();
+        whole.flash.arm(Fault::PowerCut { at: NEVER, during: false });
         run(&mut whole, requests.clone(), config, None, interrupt)?;
         whole.check_state();
         whole.check_data();
         let (begins, ends) = (Instant::ZERO, whole.recorder.end());
         assert!(ends > begins, "a run takes time");
-        Ok(Aged { config, interrupt, device, requests, begins, ends })
+        let programs = whole.flash.programs();
+        Ok(Aged { config, interrupt, device, requests, begins, ends, programs })
     }
 
-    /// Has the power go off, and comes back. Returns the device with what it rescued, and the first broken promise.
-    fn cut_at(&self, cuts: &Cuts, at: Instant, random: &mut Chance) -> Result<((Device, u64), Option<Loss>), RunError> {
+    /// Has programs fail, and the power go off, and comes back. Returns what was rescued, and the first broken promise.
+    fn cut_at(&self, cuts: &Cuts, at: Option<Instant>, random: &mut Chance) -> Result<(u64, Option<Loss>), RunError> {
         let mut device = self.device.clone();
-        run(&mut device, self.requests.clone(), self.config, Some(at), self.interrupt)?;
+        if cuts.trouble != TroubleInTime::Cut {
+            let (at, apart) = (random.below(self.programs), APART + random.below(2 * APART));
+            device.flash.arm(Fault::ProgramFailures { at, apart });
+        }
+        run(&mut device, self.requests.clone(), self.config, at, self.interrupt)?;
+        if at.is_none() {
+            device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+            return self.go_on(cuts, (device, 0), random);
+        }
+        // With programs that fail the run may be over before.
+        device.flash.power_on();
         let failed = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
         if cuts.twice {
             let mut trial = device.clone();
@@ -109,8 +140,18 @@ impl Aged<'_> {
         }
         device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
         let rescued = device.restart(self.config).map_err(failed)?.rescued;
+        self.go_on(cuts, (device, rescued), random)
+    }
+
+    /// Looks for every page of a device that rescued so many, and goes on.
+    fn go_on(
+        &self,
+        cuts: &Cuts,
+        (mut device, rescued): (Device, u64),
+        random: &mut Chance,
+    ) -> Result<(u64, Option<Loss>), RunError> {
         if let Some(loss) = broken_promise(&device) {
-            return Ok(((device, rescued), Some(loss)));
+            return Ok((rescued, Some(loss)));
         }
         device.check_state();
         device.trust_array();
@@ -119,7 +160,7 @@ impl Aged<'_> {
         run(&mut device, requests, self.config, None, self.interrupt)?;
         device.check_state();
         device.check_data();
-        Ok(((device, rescued), None))
+        Ok((rescued, None))
     }
 }
 

@@ -8,7 +8,7 @@
 
 mod in_time;
 
-pub use in_time::{Cuts, try_cuts};
+pub use in_time::{Cuts, TroubleInTime, try_cuts};
 
 use base::{Domain, Instant, Lpn, Request, RequestKind};
 use config::Config;
