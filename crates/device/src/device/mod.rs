@@ -276,12 +276,12 @@ impl Device {
     /// Reads so many parts of a page of the array without time; nothing if it was never written.
     #[inline]
     pub(crate) fn read_content_now(&mut self, lpn: Lpn, parts: u8) -> Option<Content> {
-        self.read_content_after(lpn, parts, &mut None)
+        self.read_content_after(lpn, parts, &mut BTreeSet::new())
     }
 
-    /// The same; the page comes along where `last` is of the same flash page, which was read last for the same request.
+    /// The same; the page comes along where its flash page is one of those that were read for the same request.
     #[inline]
-    pub(crate) fn read_content_after(&mut self, lpn: Lpn, parts: u8, last: &mut Option<Ppn>) -> Option<Content> {
+    pub(crate) fn read_content_after(&mut self, lpn: Lpn, parts: u8, read: &mut BTreeSet<u32>) -> Option<Content> {
         self.use_entry(lpn);
         self.note_host_read(lpn);
         let Some(ppn) = self.ftl.lookup(lpn) else {
@@ -291,7 +291,8 @@ impl Device {
         if let Some(content) = self.flash.in_frame(ppn) {
             return Some(self.flash.hold_frame(content));
         }
-        if last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn)) {
+        let geometry = self.ftl.geometry();
+        if geometry.parts > 1 && !read.insert(geometry.flash_page_of(ppn)) {
             let content = self.flash.read_along(ppn);
             return Some(content);
         }

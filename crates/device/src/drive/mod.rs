@@ -17,6 +17,8 @@ mod protected;
 pub mod sectors;
 mod trims;
 
+use std::collections::BTreeSet;
+
 use base::{Instant, Lpn, Ppn, RequestKind};
 use config::Config;
 
@@ -197,15 +199,15 @@ impl Drive {
     /// [`DriveError`].
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriveError> {
         self.is_up()?;
-        let mut last = None;
+        let mut read = BTreeSet::new();
         for part in self.parts(offset, data.len()) {
-            self.read_part(&part, &mut data[part.at..][..part.to - part.from], &mut last)?;
+            self.read_part(&part, &mut data[part.at..][..part.to - part.from], &mut read)?;
         }
         self.count(RequestKind::Read, data.len());
         self.is_up()
     }
 
-    fn read_part(&mut self, part: &PagePart, data: &mut [u8], last: &mut Option<Ppn>) -> Result<(), DriveError> {
+    fn read_part(&mut self, part: &PagePart, data: &mut [u8], read: &mut BTreeSet<u32>) -> Result<(), DriveError> {
         let buffered = self.buffer.as_deref().and_then(|buffer| buffer.find(part.lpn));
         if let Some(slot) = buffered
             && (self.cache.has(slot, part.from, part.to) || self.device.ftl.lookup(part.lpn).is_none())
@@ -225,10 +227,10 @@ impl Drive {
             None => self.device.parts.share(part.lpn, size < self.page_size(), offset, size).touched,
         };
         if buffered.is_none() && size == self.page_size() {
-            return self.read_page(part.lpn, data, parts, last);
+            return self.read_page(part.lpn, data, parts, read);
         }
         let mut page = vec![0; self.page_size() as usize];
-        self.read_page(part.lpn, &mut page, parts, last)?;
+        self.read_page(part.lpn, &mut page, parts, read)?;
         if let Some(slot) = buffered {
             self.cache.overlay(slot, &mut page);
         }
@@ -236,9 +238,9 @@ impl Drive {
         Ok(())
     }
 
-    /// Reads a page of which so many flash pages are not, or not all, in the buffer; `last` is the one that was read before for the same
-    /// request.
-    fn read_page(&mut self, lpn: Lpn, page: &mut [u8], parts: u8, last: &mut Option<Ppn>) -> Result<(), DriveError> {
+    /// Reads a page of which so many flash pages are not, or not all, in the buffer; `read` are those that were read before
+    /// for the same request.
+    fn read_page(&mut self, lpn: Lpn, page: &mut [u8], parts: u8, read: &mut BTreeSet<u32>) -> Result<(), DriveError> {
         if self.trims.is_pending(lpn) {
             page.fill(0);
             return Ok(());
@@ -246,9 +248,9 @@ impl Drive {
         self.check_readable(lpn)?;
         if self.buffer.is_some() {
             // Through a buffer pages are read one by one, as without bytes.
-            *last = None;
+            read.clear();
         }
-        match self.device.read_content_after(lpn, parts, last) {
+        match self.device.read_content_after(lpn, parts, read) {
             None => {
                 page.fill(0);
                 Ok(())

@@ -210,7 +210,8 @@ impl Drive {
             if self.device.ftl.lookup(lpn).is_none() {
                 continue;
             }
-            self.read_page(lpn, &mut page, 1, &mut None).map_err(|error| RunError::Input(error.to_string()))?;
+            self.read_page(lpn, &mut page, 1, &mut std::collections::BTreeSet::new())
+                .map_err(|error| RunError::Input(error.to_string()))?;
             if self.device.flash.is_off() {
                 return Ok(());
             }
