@@ -52,13 +52,16 @@ impl Device {
         let geometry = self.ftl.geometry();
         let (cell, order) = (config.device.cell, config.device.program_order);
         let layout = base::PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
+        let times = &config.device.timing.read;
+        // The last one is that of all further page types.
+        let time_of = |page| times[usize::from(layout.page_type(page).0).min(times.len() - 1)].ns();
         let mut planes = vec![0u64; geometry.planes() as usize];
         for (block, state) in self.flash.nand().blocks().iter().enumerate() {
             // A read brings all parts of a flash page.
             let reads = (0..u32::from(state.next_page))
                 .step_by(geometry.parts as usize)
                 .filter(|&page| self.flash.nand().is_programmed(Block::new(block as u32), Page::new(page)))
-                .map(|page| config.device.timing.read[usize::from(layout.page_type(page).0)].ns());
+                .map(time_of);
             planes[block / geometry.blocks_per_plane as usize] += reads.sum::<u64>();
         }
         let together = config.device.multiplane != base::Multiplane::Off;
