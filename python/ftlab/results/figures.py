@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,13 @@ from ftlab.base.quantities import in_bytes
 from ftlab.results.overload import Overload, overload
 from ftlab.results.result import Result
 from ftlab.results.transient import TooShort, too_short
+
+
+def _units_of_page(config: Mapping[str, Any]) -> float:
+    """Map units of a flash page; moved pages are counted in them. 1 where a unit is a page, or pages of several planes."""
+    chosen = config["ftl"].get("map_unit", "page")
+    name: str = chosen if isinstance(chosen, str) else next(iter(chosen))
+    return 1.0 if name == "page" else max(1.0, in_bytes(config["device"]["page_size"]) / in_bytes(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,7 @@ class Figures:
         host, flash, gc, ftl = s["host"], s["flash"], s["gc"], s["config"]["ftl"]
         latency = host["latency_us"]
         moved = gc["moved_per_victim"]
-        pages = s["config"]["device"]["pages_per_block"]
+        pages = s["config"]["device"]["pages_per_block"] * _units_of_page(s["config"])
         return cls(
             iops=host["iops"],
             throughput_mb_s=host["throughput_mb_s"],
