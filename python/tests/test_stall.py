@@ -92,13 +92,11 @@ def test_comparison_report_and_json_say_it(ftlab: Callable[..., Any], tmp_path: 
         "init", "drive.toml", "--channels", "2", "--chips", "1", "--pages-per-block", "192", "--capacity", "2GiB",
         "--op", "28%",
     )  # fmt: skip
-    load = [word for key, value in UNBUFFERED.items()
+    load = [word for key, value in {**UNBUFFERED, "ftl.map_unit": "page"}.items()
             for word in ("--set", f"{key}={str(value).lower()}")]  # fmt: skip
     said = ftlab(
         "compare",
         "drive.toml",
-        "--set",
-        "ftl.map_unit=page",
         *load,
         "--vary",
         "ftl.gc_schedule=paced,threshold",
