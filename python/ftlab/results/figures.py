@@ -13,7 +13,7 @@ from ftlab.results.transient import TooShort, too_short
 
 
 def _units_of_page(config: Mapping[str, Any]) -> float:
-    """Map units of a flash page, in which moved pages are counted; 1 where a unit is a page or pages of several planes."""
+    """Map units of a flash page, in which moved pages are counted; 1 where a unit is a page, or several."""
     chosen = config["ftl"].get("map_unit", "page")
     name: str = chosen if isinstance(chosen, str) else next(iter(chosen))
     return 1.0 if name == "page" else max(1.0, in_bytes(config["device"]["page_size"]) / in_bytes(name))

@@ -4,7 +4,7 @@
 use base::{Domain, Slot, Unit};
 
 use super::{Frontier, Kernel, Stream};
-use crate::policies::ProgramUnit;
+use crate::ProgramUnit;
 
 /// Active blocks that are being filled up.
 #[derive(Clone)]
