@@ -158,7 +158,7 @@ class Measurement:
 
     @property
     def agrees(self) -> bool:
-        """Whether the difference is within the tolerance."""
+        """True if the difference is within the tolerance."""
         return abs(self.difference) <= TOLERANCE
 
 
@@ -335,19 +335,26 @@ def closed_forms(out: Path, *, blocks: int, victims: int, seed: int, threads: in
     return measurements
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the evidence; returns 1 if anything is outside its tolerance."""
-    parser = argparse.ArgumentParser(prog="python -m evidence.closed_forms", description=__doc__)
+def options_of(
+    program: str, told: str | None, arguments: Sequence[str] | None, *, blocks: int, victims: int
+) -> argparse.Namespace:
+    """The options of a program that measures points: where to write, and these defaults of how much is measured."""
+    parser = argparse.ArgumentParser(prog=f"python -m evidence.{program}", description=told)
     parser.add_argument(
         "--out", type=Path, default=Path("docs/evidence"), help="where to write (%(default)s)"
     )
-    parser.add_argument("--blocks", type=int, default=4096, help="blocks of the plane (%(default)s)")
+    parser.add_argument("--blocks", type=int, default=blocks, help="blocks of the plane (%(default)s)")
     parser.add_argument(
-        "--victims", type=int, default=400_000, help="blocks collected per point (%(default)s)"
+        "--victims", type=int, default=victims, help="blocks collected per point (%(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="runs at once (%(default)s)")
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Writes the evidence; returns 1 if anything is outside its tolerance."""
+    options = options_of("closed_forms", __doc__, arguments, blocks=4096, victims=400_000)
     measurements = closed_forms(
         options.out,
         blocks=options.blocks,

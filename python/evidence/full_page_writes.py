@@ -19,7 +19,7 @@ from ftlab.cli.usage import say
 
 BUFFER = 'write_buffer.lru.size = "512KiB"'
 DRIVES = {"8 KiB": BUFFER, "4 KiB": f'map_unit = "4KiB"\n{BUFFER}'}
-"""What is mapped, by the atomic size."""
+"""Units of the map, by the atomic size."""
 
 PAGE = """\
 # PostgreSQL without full_page_writes

@@ -6,15 +6,12 @@ Then come writes of a part of a unit, whose write amplification in bytes is by d
 The exit code is 1 if anything is off by more than its tolerance.
 """
 
-import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from evidence.closed_forms import Measurement, Point, Policy, measure_all
+from evidence.closed_forms import Measurement, Point, Policy, measure_all, options_of
 from ftlab.cli.signals import exit_with
 
 PARTS = (1, 2, 4, 8)
@@ -56,7 +53,7 @@ class Part:
 
     @property
     def agrees(self) -> bool:
-        """Whether that is what a unit has of a write."""
+        """True if the ratio is that of unit and write."""
         return abs(self.ratio / (self.unit / self.write) - 1.0) < 1e-9
 
 
@@ -99,7 +96,7 @@ def measure_parts() -> list[Part]:
 
 
 def agrees(measurement: Measurement) -> bool:
-    """Whether the difference is within the tolerance."""
+    """True if the difference is within the tolerance."""
     return abs(measurement.difference) <= TOLERANCE
 
 
@@ -156,17 +153,7 @@ def _cell(m: Measurement) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the evidence; returns 1 if anything is outside its tolerance."""
-    parser = argparse.ArgumentParser(prog="python -m evidence.map_units", description=__doc__)
-    parser.add_argument(
-        "--out", type=Path, default=Path("docs/evidence"), help="where to write (%(default)s)"
-    )
-    parser.add_argument("--blocks", type=int, default=1024, help="blocks of the plane (%(default)s)")
-    parser.add_argument(
-        "--victims", type=int, default=100_000, help="blocks collected per point (%(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="runs at once (%(default)s)")
-    options = parser.parse_args(arguments)
+    options = options_of("map_units", __doc__, arguments, blocks=1024, victims=100_000)
     measurements = measure_all(grid(options.blocks), options.victims, options.seed, options.threads)
     parts = measure_parts()
     options.out.mkdir(parents=True, exist_ok=True)

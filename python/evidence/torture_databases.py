@@ -103,7 +103,7 @@ def _transfer(database: sqlite3.Connection, chance: Random, number: int) -> None
 
 
 def _check_sqlite(mnt: Path, cut: int, committed: int) -> int:
-    """What was committed, which may be one more than is known."""
+    """The committed transactions, which may be one more than is known."""
     with closing(_opened(mnt, cut)) as database:
         found = database.execute("PRAGMA integrity_check").fetchall()
         assert found == [("ok",)], found

@@ -75,7 +75,7 @@ class Mail:
             self.changing.discard(name)
 
     def check(self, place: Path) -> None:
-        """What was fsynced is there.
+        """Checks that fsynced files are there.
 
         Raises:
             AssertionError: it is not.

@@ -554,8 +554,8 @@ const AFTER_FTL: &[Key] = &[
         "executor",
         Kind::Word(names::<Executor>),
         "\"timed\"",
-        "`count`: no time, for write amplification and wear; `timed`: discrete events, for latency and throughput too; \
-         `device`: as `count`, with real bytes in an image, each of which is checked when it is read, and a restart at the end.",
+        "`count`: no time, for write amplification and wear. `timed`: discrete events, for latency and throughput too. \
+         `device`: as `count`, with real bytes in an image that are checked when they are read, and a restart at the end.",
     ),
     key("run", "seed", count(0, u64::MAX), "1", "All random numbers are derived from it."),
     key(

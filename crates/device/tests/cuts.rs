@@ -98,13 +98,13 @@ const WRITES_BY: (&str, &[&str]) = (
     &["device.erase_suspend=\"reads-and-writes\"", "device.timing.erase=\"9ms\"", "ftl.allocation=\"CWDP\""],
 );
 
-/// What wordlines go with.
+/// Features that are tried beside wordlines.
 fn besides_wordlines(programming: &[&str]) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     let twice = programming == TWO_PASS;
     BESIDES.iter().filter(move |(what, _)| !(twice && *what == WRITES_BY.0))
 }
 
-/// What is tried beside units. A command has room for the units of few flash pages in step, and blocks of units for few reads.
+/// True for features that are tried beside units. A command has room for the units of few flash pages in step, and blocks of units for few reads.
 fn units_go_with(what: &str) -> bool {
     !what.ends_with("in step") && !["refreshes", "shadow blocks"].contains(&what)
 }

@@ -213,10 +213,22 @@ const SCHEMES: [&str; 5] = [
     "{ipr={margin=12,low_density=0.15,pool=0.5}}",
 ];
 
+/// Of lives with trouble at every so many operations none loses data, or has a block read past its limit.
+fn assert_survives(case: &str, config: &Config, trouble: Trouble) {
+    let stride: u64 = std::env::var("FTLAB_STRIDE").ok().and_then(|stride| stride.parse().ok()).unwrap_or(61);
+    // There are far fewer programs than operations.
+    let stride = if trouble == Trouble::ProgramFailure { stride.div_ceil(8) } else { stride };
+    let tried =
+        catch_unwind(AssertUnwindSafe(|| try_everywhere(config, trouble, 1, stride, &Interrupt::default()).unwrap()));
+    let Ok(tally) = tried else { panic!("{case}") };
+    assert!(tally.runs > 30, "{case}: {}", tally.runs);
+    assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
+    assert_eq!(tally.past_limits, 0, "{case}: {:?}", tally.first_past);
+}
+
 /// At every operation, reprograms among them: the data are there, and no block was read past its limit.
 #[test]
 fn faults_at_every_operation_lose_nothing() {
-    let stride: u64 = std::env::var("FTLAB_STRIDE").ok().and_then(|stride| stride.parse().ok()).unwrap_or(61);
     for scheme in SCHEMES {
         // A round of Read Leveling would share wordlines with the one before.
         let order = if scheme.contains("leveling") { "consecutive" } else { "shadow" };
@@ -228,15 +240,7 @@ fn faults_at_every_operation_lose_nothing() {
                 let config = life(scheme, protection, cell, order);
                 for &trouble in troubles {
                     let case = format!("{scheme} {protection} {cell} {order} {trouble:?}");
-                    // There are far fewer programs than operations.
-                    let stride = if trouble == Trouble::ProgramFailure { stride.div_ceil(8) } else { stride };
-                    let tried = catch_unwind(AssertUnwindSafe(|| {
-                        try_everywhere(&config, trouble, 1, stride, &Interrupt::default()).unwrap()
-                    }));
-                    let Ok(tally) = tried else { panic!("{case}") };
-                    assert!(tally.runs > 30, "{case}: {}", tally.runs);
-                    assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
-                    assert_eq!(tally.past_limits, 0, "{case}: {:?}", tally.first_past);
+                    assert_survives(&case, &config, trouble);
                 }
             }
         }
@@ -246,21 +250,13 @@ fn faults_at_every_operation_lose_nothing() {
 /// The same where the wordlines of a block are programmed as a whole, which takes no protection.
 #[test]
 fn faults_lose_nothing_where_wordlines_are_programmed_together() {
-    let stride: u64 = std::env::var("FTLAB_STRIDE").ok().and_then(|stride| stride.parse().ok()).unwrap_or(61);
     for programming in ["one-shot", "two-pass"] {
         for scheme in SCHEMES {
             let config = life(scheme, "\"none\"", "mlc", "consecutive");
             let config = with_wordlines(config, programming).expect("a device that can have them");
             for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
                 let case = format!("{scheme} {programming} {trouble:?}");
-                let stride = if trouble == Trouble::ProgramFailure { stride.div_ceil(8) } else { stride };
-                let tried = catch_unwind(AssertUnwindSafe(|| {
-                    try_everywhere(&config, trouble, 1, stride, &Interrupt::default()).unwrap()
-                }));
-                let Ok(tally) = tried else { panic!("{case}") };
-                assert!(tally.runs > 30, "{case}: {}", tally.runs);
-                assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
-                assert_eq!(tally.past_limits, 0, "{case}: {:?}", tally.first_past);
+                assert_survives(&case, &config, trouble);
             }
         }
     }

@@ -63,12 +63,16 @@ fn every_combination_of_registered_policies() {
     assert!(combinations >= 27 * 2 * 5 * 5 * 2, "{combinations}");
 }
 
+/// A static order, and a dynamic allocation.
+fn orders() -> impl Iterator<Item = &'static Choice> {
+    let alike = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
+    alike.map(|alike| &alike[0])
+}
+
 #[test]
 fn every_protection_of_paired_pages() {
     let mut combinations = 0;
-    // A static order, and a dynamic allocation.
-    let orders = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
-    for allocation in orders.map(|alike| &alike[0]) {
+    for allocation in orders() {
         for victim in seam("victim").choices {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {
@@ -94,8 +98,7 @@ fn every_protection_of_paired_pages() {
 #[test]
 fn policies_on_map_units() {
     let mut combinations = 0;
-    let orders = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
-    for allocation in orders.map(|alike| &alike[0]) {
+    for allocation in orders() {
         for victim in seam("victim").choices {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {

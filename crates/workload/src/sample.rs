@@ -117,7 +117,7 @@ impl Sampled {
         Ok(())
     }
 
-    /// What was read of the whole; requests and bytes are counted where they are handed on.
+    /// The tally of the whole trace; requests and bytes are counted where they are handed on.
     pub fn tally(&self, handed_on: Tally) -> Tally {
         Tally { requests: handed_on.requests, bytes_written: handed_on.bytes_written, ..self.whole.tally() }
     }

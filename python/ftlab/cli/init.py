@@ -242,7 +242,7 @@ def written(given: Mapping[str, str], trace: str | None = None) -> str:
 
 
 def _passes(toml: str) -> bool:
-    """Whether a configuration can be used."""
+    """True if a configuration can be used."""
     try:
         check(toml)
     except ConfigError:

@@ -224,7 +224,7 @@ impl Drive {
         Ok(())
     }
 
-    /// What the write buffer held when the power went off is in it again.
+    /// Puts back the content that the write buffer had when the power went off.
     fn find_buffer(&mut self) -> Result<(), RunError> {
         let (protected, found) = Protected::find(self.image(), self.pages).map_err(RunError::Input)?;
         self.protected = Some(protected);

@@ -82,7 +82,7 @@ struct SectorHost {
     pieces: Vec<(u64, u64, u64)>,
     per_page: u64,
     reads: u64,
-    /// What is acknowledged lasts, but for discards.
+    /// Acknowledged writes last, but for discards.
     is_protected: bool,
 }
 
@@ -161,7 +161,7 @@ impl SectorHost {
         }
     }
 
-    /// What was sent last to these sectors lasts.
+    /// The writes that were sent last to these sectors last.
     fn last(&mut self, first: u64, sectors: u64) {
         for sector in &mut self.sectors[first as usize..(first + sectors) as usize] {
             sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);

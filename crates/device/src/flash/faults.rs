@@ -150,7 +150,7 @@ pub(crate) struct FailedProgram {
     pub(crate) content: Content,
     /// Where it was copied from, inside its plane.
     pub(crate) copied_from: Option<Ppn>,
-    /// What the controller has of other pages that it destroyed, and of those that were programmed with it.
+    /// Content that the controller has of other pages that it destroyed, and of those that were programmed with it.
     pub(super) held: Vec<Buffered>,
 }
 
@@ -250,9 +250,9 @@ impl Flash {
         if self.supply.is_off { Programmed::Done } else { Programmed::Failed }
     }
 
-    /// What the controller still holds of the wordline that a program is about to destroy: a page buffer keeps every lower page until
-    /// its wordline is complete, and parts of the same flash page are there as the page itself is. They are looked for when they are
-    /// needed, with the same result.
+    /// Fills the page buffer with the content that the controller still has of a wordline, which a program is about to destroy. A page
+    /// buffer keeps every lower page until its wordline is complete, and the controller has parts of the same flash page as it has the
+    /// page itself. They are looked for when they are needed, with the same result.
     pub(super) fn fill_page_buffer(&mut self, block: Block, page: Page) {
         self.page_buffer.clear();
         if self.supply.is_off || self.supply.aid != Aid::PageBuffer && self.geometry.parts == 1 {
@@ -297,7 +297,7 @@ impl Flash {
         })
     }
 
-    /// What is in a single slot.
+    /// The content of a single slot.
     pub(crate) fn found_at(&self, ppn: Ppn) -> Found {
         let (block, page) = self.address(ppn);
         self.found(block, page)

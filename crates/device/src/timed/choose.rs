@@ -29,7 +29,15 @@ pub(super) enum View {
     /// A domain is collected. `is_correcting`: pages of its own are on their way or being corrected.
     Collects { domain: Domain, begun: u64, waiting: Waiting, is_correcting: bool },
     /// A domain takes pages from a shared queue, and this write can be programmed.
-    Shares { queue: Queue, domain: Domain, age: u64, found: Found },
+    Shares { write: SharedWrite, age: u64 },
+}
+
+/// A write of a shared queue, and the domain of a die that takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SharedWrite {
+    pub(super) queue: Queue,
+    pub(super) domain: Domain,
+    pub(super) found: Found,
 }
 
 /// What a die does besides reads.
@@ -38,7 +46,7 @@ pub(super) enum Candidate {
     /// Program the first write of a domain's own queue.
     Program(Domain),
     /// Program from a shared queue, beginning with this write.
-    ProgramShared { queue: Queue, domain: Domain, found: Found },
+    ProgramShared(SharedWrite),
     /// The next step of a domain's collection.
     Collect(Domain),
 }
@@ -89,9 +97,7 @@ impl DieChoice {
             View::Writes { domain, age } => (age, 0, Candidate::Program(domain)),
             View::Prepares { domain, age, begun } => (age, begun, Candidate::Collect(domain)),
             // Behind collections that the same write waits for.
-            View::Shares { queue, domain, age, found } => {
-                (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
-            }
+            View::Shares { write, age } => (age, u64::MAX, Candidate::ProgramShared(write)),
         };
         match self.best {
             Some((oldest, first, _)) if (age, begun) >= (oldest, first) => self,
@@ -151,12 +157,8 @@ mod tests {
     }
 
     fn shares(domain: u32, age: u64) -> View {
-        View::Shares {
-            queue: Queue::new(0),
-            domain: Domain::new(domain),
-            age,
-            found: (None, TransactionId::of_number(1)),
-        }
+        let found = (None, TransactionId::of_number(1));
+        View::Shares { write: SharedWrite { queue: Queue::new(0), domain: Domain::new(domain), found }, age }
     }
 
     fn program(domain: u32) -> Candidate {
@@ -193,7 +195,7 @@ mod tests {
         check(&[collects(0, 4, Waiting::Write(9)), collects(1, 3, Waiting::Write(9))], Some(collect(1)));
         check(&[collects(0, 4, Waiting::Write(9)), shares(1, 9)], Some(collect(0)));
         let (domain, found) = (Domain::new(1), (None, TransactionId::of_number(1)));
-        let shared = Candidate::ProgramShared { queue: Queue::new(0), domain, found };
+        let shared = Candidate::ProgramShared(SharedWrite { queue: Queue::new(0), domain, found });
         check(&[collects(0, 4, Waiting::Nothing), shares(1, 9)], Some(shared));
     }
 

@@ -100,6 +100,16 @@ const SOFT_GAIN: Param = number(
 );
 const SOFT_READS: Param = integer("soft_reads", 4, [0, 64], "Further reads for the soft bits. Assumed.");
 
+/// The parameters that every model of errors has, with its own behind age and temperature.
+macro_rules! with_own {
+    ($($own:expr),* $(,)?) => {
+        &[
+            AGE, TEMPERATURE, $($own,)* ENERGY, ONSET, BLOCKS, LAYERS, NOISE, CODEWORD, CORRECTABLE, LEVEL, STEPS, STEP, FLOOR,
+            SOFT_GAIN, SOFT_READS,
+        ]
+    };
+}
+
 /// How errors of pages come about.
 pub static MEDIA: FeatureKey = FeatureKey {
     key: "media",
@@ -113,9 +123,7 @@ pub static MEDIA: FeatureKey = FeatureKey {
             doc: "The rate of wrong bits is a·(1 + p/3000)^α + b·(1 + p/3000)^β·ln(1 + t·AF(T)/onset) + s·(p/2000)^γ·r, of a block of p \
                   cycles and r reads, with data of the age t. a and b are fitted to the first retries of 3D TLC (Chun et al., \
                   HPCA 2024) on the preset `client-tlc`.",
-            params: &[
-                AGE,
-                TEMPERATURE,
+            params: with_own![
                 number(
                     "wear",
                     5.2e-4,
@@ -132,42 +140,13 @@ pub static MEDIA: FeatureKey = FeatureKey {
                     "s: what a read of the block adds after 2,000 cycles (Cai et al., DSN 2015, of MLC; recalled). 0: nothing.",
                 ),
                 number("disturb_exponent", 1.46, [0.0, 5.0], "γ: 19 times as much after 15,000 cycles (the same)."),
-                ENERGY,
-                ONSET,
-                BLOCKS,
-                LAYERS,
-                NOISE,
-                CODEWORD,
-                CORRECTABLE,
-                LEVEL,
-                STEPS,
-                STEP,
-                FLOOR,
-                SOFT_GAIN,
-                SOFT_READS,
             ],
         },
         Choice {
             name: "table",
             doc: "The first page of a median block is read again after 17, 14 and 10 days at 0, 200 and 500 cycles (Chun et al., HPCA 2024), \
-                  whatever its size and ECC; between these days are interpolated, beyond 500 cycles they stay. Reads disturb nothing.",
-            params: &[
-                AGE,
-                TEMPERATURE,
-                ENERGY,
-                ONSET,
-                BLOCKS,
-                LAYERS,
-                NOISE,
-                CODEWORD,
-                CORRECTABLE,
-                LEVEL,
-                STEPS,
-                STEP,
-                FLOOR,
-                SOFT_GAIN,
-                SOFT_READS,
-            ],
+                  whatever its size and ECC. Between these cycles days are interpolated; beyond 500 they stay. Reads disturb nothing.",
+            params: with_own![],
         },
     ],
 };

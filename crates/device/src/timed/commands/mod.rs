@@ -7,11 +7,11 @@ pub(super) mod settle;
 mod steps;
 mod views;
 
-use base::{Die, Domain, Ppn, Queue, Selection};
+use base::{Die, Domain, Ppn, Selection};
 use ftl::Placed;
 use ftl::schedule::Schedule;
 
-use super::choose::Found;
+use super::choose::SharedWrite;
 use super::collections::Collections;
 use super::command::{Carried, Command, Item};
 use super::context::Context;
@@ -33,7 +33,7 @@ pub(super) enum Action {
     /// It programs the first write of a domain's own queue.
     Program(Domain),
     /// It programs from a shared queue.
-    ProgramShared { queue: Queue, domain: Domain, found: Found },
+    ProgramShared(SharedWrite),
     /// It does the next step of a domain's collection.
     Collect(Domain),
 }
@@ -83,9 +83,7 @@ impl Commands {
                 self.program(context, host, command, die, domain);
                 self.host_wrote(context, host, command, die);
             }
-            Action::ProgramShared { queue, domain, found } => {
-                return self.program_shared(context, host, command, die, queue, domain, found);
-            }
+            Action::ProgramShared(write) => return self.program_shared(context, host, command, die, write),
             Action::Collect(domain) => return self.collect(context, host, command, die, domain),
         }
         true

@@ -6,7 +6,7 @@ use ftl::{ANYWHERE, Placed};
 
 use super::{Commands, program_placed};
 use crate::device::Device;
-use crate::timed::choose::Found;
+use crate::timed::choose::SharedWrite;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -91,40 +91,35 @@ impl Commands {
 
     /// Programs the first ready writes of a shared queue: one, which was found, or as many as the allocation gives a die at
     /// once and as fit one command. Returns whether there is a command.
-    #[allow(clippy::too_many_arguments)] // Parts of the executor, and three that say what to write.
     pub(super) fn program_shared(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         die: Die,
-        queue: Queue,
-        first: Domain,
-        found: Found,
+        write: SharedWrite,
     ) -> bool {
         if context.device.has.dynamic.is_none() {
             return false;
         }
-        if !context.device.ftl.prepare(first, context.queues.get(found.1).lpn) {
-            self.schedule.note_collections(context, host, first);
-            return self.collect(context, host, command, die, first);
+        if !context.device.ftl.prepare(write.domain, context.queues.get(write.found.1).lpn) {
+            self.schedule.note_collections(context, host, write.domain);
+            return self.collect(context, host, command, die, write.domain);
         }
-        self.program_prepared(context, host, command, die, queue, first, found);
+        self.program_prepared(context, host, command, die, write);
         true
     }
 
     /// The same where the domain was just prepared for the write. Asked anew, it may have something else to do first.
-    #[allow(clippy::too_many_arguments)] // As above.
     pub(in crate::timed) fn program_prepared(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         die: Die,
-        queue: Queue,
-        first: Domain,
-        found: Found,
+        write: SharedWrite,
     ) {
+        let SharedWrite { queue, domain: first, found } = write;
         let dynamic = context.device.has.dynamic.expect("a shared queue");
         let lpn = context.queues.get(found.1).lpn;
         command.begin(OpKind::Program, Cause::Host);

@@ -4,7 +4,7 @@ use base::{Die, Domain, Queue};
 
 use super::settle::{Read, Settled, Stand};
 use super::{Action, Commands};
-use crate::timed::choose::{Candidate, DieChoice, Next, View, Waiting};
+use crate::timed::choose::{Candidate, DieChoice, Next, SharedWrite, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
 use crate::timed::plain::known;
@@ -34,9 +34,7 @@ impl Commands {
                 Action::Collect(domain)
             }
             (Next::Best(Candidate::Program(domain)), _) => Action::Program(domain),
-            (Next::Best(Candidate::ProgramShared { queue, domain, found }), _) => {
-                Action::ProgramShared { queue, domain, found }
-            }
+            (Next::Best(Candidate::ProgramShared(write)), _) => Action::ProgramShared(write),
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
         }
     }
@@ -122,7 +120,7 @@ impl Commands {
         own.chain(settled.shared.and_then(|found| {
             let domain = context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)?;
             let queue = context.device.allocation.dynamic()?.queue_of_die(die);
-            Some(View::Shares { queue, domain, age: context.queues.get(found.1).age, found })
+            Some(View::Shares { write: SharedWrite { queue, domain, found }, age: context.queues.get(found.1).age })
         }))
     }
 

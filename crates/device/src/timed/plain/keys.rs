@@ -4,7 +4,7 @@
 use base::{Domain, Queue};
 
 use crate::scheduler::NOT_URGENT;
-use crate::timed::choose::{Candidate, DieChoice};
+use crate::timed::choose::{Candidate, DieChoice, SharedWrite};
 use crate::timed::queues::TransactionId;
 
 /// The beginning of a collection.
@@ -94,7 +94,7 @@ impl DieChoice {
             (Some((_, begun, collection)), _) => Some((NOT_URGENT, begun, collection)),
             (None, Some((age, write))) => domain().map(|domain| {
                 let found = (None, write);
-                (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
+                (age, u64::MAX, Candidate::ProgramShared(SharedWrite { queue, domain, found }))
             }),
             (None, None) => None,
         };

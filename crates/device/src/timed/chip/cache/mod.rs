@@ -14,6 +14,7 @@ use metrics::LatencyPart;
 
 use crate::timed::Timed;
 use crate::timed::array::name_of;
+use crate::timed::choose::SharedWrite;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command, Item};
 use crate::timed::commands::settle::LookedStep;
@@ -178,8 +179,8 @@ fn follow(timed: &mut Timed<'_, '_>, die: Die) {
             let mut command = *context.chip.cache.followers.command(die);
             let is_built = match (settled, action) {
                 (Settled::Step(step, _), _) => commands.carry_out_step(context, host, &mut command, die, step),
-                (Settled::Program, Action::ProgramShared { queue, domain, found }) => {
-                    commands.program_prepared(context, host, &mut command, die, queue, domain, found);
+                (Settled::Program, Action::ProgramShared(write)) => {
+                    commands.program_prepared(context, host, &mut command, die, write);
                     true
                 }
                 _ => commands.build(context, host, &mut command, die, action),
@@ -227,7 +228,7 @@ fn settle_action(commands: &mut Commands, context: &mut Context<'_>, host: &Host
     match action {
         Action::Read(..) => Settled::Read,
         Action::Program(_) => Settled::Program,
-        Action::ProgramShared { domain, found, .. } => {
+        Action::ProgramShared(SharedWrite { domain, found, .. }) => {
             let lpn = context.queues.get(found.1).lpn;
             if context.device.ftl.prepare(domain, lpn) {
                 return Settled::Program;

@@ -184,7 +184,7 @@ impl Chip<Any> for Wordlines {
 }
 
 /// A page of a die whose wordline is to be filled up, or the next one. For FUA and a FLUSH it is if no write comes that would complete it.
-/// What lies beside an erase that was begun waits for that.
+/// Pages that lie beside an erase that was begun wait for that.
 fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     if !context.chip.wordlines.are_on() {
         return None;

@@ -64,7 +64,7 @@ fn shortest_latency(device: &model::Device) -> Option<Duration> {
 }
 
 impl Chip<Any> for Suspend {
-    /// What gathered while a die erased is in the controller until it is programmed.
+    /// Pages that gathered while a die erased are in the controller until they are programmed.
     fn keeps(context: &Context<'_>, ppn: Ppn) -> bool {
         let operations = &context.chip.suspend.operations;
         operations.are_on() && operations.is_ready(context.device.ftl.geometry().die_of(ppn), ppn)
@@ -140,7 +140,7 @@ impl Chip<Any> for Suspend {
         is_suspended
     }
 
-    /// What gathered while the die erased, and came too late to go before the end of that.
+    /// Programs the pages that gathered while the die erased, and came too late to go before the end of that.
     fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
         let is_ready = timed.context.chip.suspend.operations.has_ready(die);
         if is_ready {

@@ -122,7 +122,7 @@ impl Operations {
         self.ready[die.index()] = Some(*program);
     }
 
-    /// Whether there is one.
+    /// True if there is one.
     pub(super) fn has_ready(&self, die: Die) -> bool {
         self.ready.get(die.index()).is_some_and(Option::is_some)
     }
@@ -132,7 +132,7 @@ impl Operations {
         self.ready.get_mut(die.index())?.take()
     }
 
-    /// Whether it programs that page, which is in the controller until then.
+    /// True if it programs that page, which is in the controller until then.
     pub(super) fn is_ready(&self, die: Die, ppn: Ppn) -> bool {
         let ready = self.ready.get(die.index()).and_then(Option::as_ref);
         ready.is_some_and(|program| program.ppns().any(|of| of == ppn))
