@@ -15,7 +15,7 @@ use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, Group, OutOfMemory, Pa
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
-use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
+use crate::flash::{Content, Flash, Programmed, Safeguard, Stamp};
 use crate::gang::{self, geometry};
 use crate::pages::{PageSize, Parts, Share, Span};
 use crate::timed::chip::one_shot;
@@ -102,7 +102,7 @@ impl Device {
         let payload = stores != StoreKind::Nothing;
         let (ftl, has) = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let shape = shape(config, &geometry, timed);
-        let mut flash = Flash::new(geometry, &config.device, stores, Aid::of(config.ftl.get("paired_page").name));
+        let mut flash = Flash::new(geometry, &config.device, stores, Safeguard::of(config.ftl.get("paired_page").name));
         if let Some(wear) = wear::of(config) {
             flash.keep_errors(wear);
         }

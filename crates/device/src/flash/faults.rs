@@ -48,12 +48,12 @@ pub(super) struct Supply {
     /// Reprograms among these.
     reprograms: u64,
     is_off: bool,
-    aid: Aid,
+    safeguard: Safeguard,
 }
 
 /// What the device has against faults that no FTL sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aid {
+pub(crate) enum Safeguard {
     /// Nothing.
     None,
     /// Power for the program under way.
@@ -62,13 +62,13 @@ pub(crate) enum Aid {
     PageBuffer,
 }
 
-impl Aid {
+impl Safeguard {
     /// What belongs to a protection of paired pages.
-    pub(crate) fn of(paired_page: &str) -> Aid {
+    pub(crate) fn of(paired_page: &str) -> Safeguard {
         match paired_page {
-            "supercap" => Aid::Supercap,
-            "page-buffer" => Aid::PageBuffer,
-            _ => Aid::None,
+            "supercap" => Safeguard::Supercap,
+            "page-buffer" => Safeguard::PageBuffer,
+            _ => Safeguard::None,
         }
     }
 }
@@ -85,13 +85,13 @@ pub(super) enum Fate {
 
 impl Supply {
     /// The power is on, and no fault is armed.
-    pub(super) fn new(aid: Aid) -> Supply {
-        Supply { is_watched: false, armed: None, operations: 0, programs: 0, reprograms: 0, is_off: false, aid }
+    pub(super) fn new(safeguard: Safeguard) -> Supply {
+        Supply { is_watched: false, armed: None, operations: 0, programs: 0, reprograms: 0, is_off: false, safeguard }
     }
 
     /// Programs under way are completed when the power goes off.
     pub(super) fn has_power_for_programs(&self) -> bool {
-        self.aid == Aid::Supercap
+        self.safeguard == Safeguard::Supercap
     }
 
     /// The fate of the next command.
@@ -255,11 +255,11 @@ impl Flash {
     /// page itself. They are looked for when they are needed, with the same result.
     pub(super) fn fill_page_buffer(&mut self, block: Block, page: Page) {
         self.page_buffer.clear();
-        if self.supply.is_off || self.supply.aid != Aid::PageBuffer && self.geometry.parts == 1 {
+        if self.supply.is_off || self.supply.safeguard != Safeguard::PageBuffer && self.geometry.parts == 1 {
             return;
         }
         for lower in Page::all(0..page.number()) {
-            let is_held = self.supply.aid == Aid::PageBuffer && self.nand.share_wordline(lower, page);
+            let is_held = self.supply.safeguard == Safeguard::PageBuffer && self.nand.share_wordline(lower, page);
             if is_held || self.nand.are_of_one_page(lower, page) {
                 let unit = self.geometry.unit_of_block(block);
                 let lanes = 0..self.geometry.unit_width;
@@ -327,7 +327,7 @@ mod tests {
     fn flash(has_supercap: bool) -> Flash {
         thread_local!(static PRISTINE: Flash = pristine("stamp"));
         let mut flash = PRISTINE.with(Flash::clone);
-        flash.supply.aid = if has_supercap { Aid::Supercap } else { Aid::None };
+        flash.supply.safeguard = if has_supercap { Safeguard::Supercap } else { Safeguard::None };
         flash
     }
 
@@ -352,7 +352,7 @@ mod tests {
             geometry,
             &config.device,
             if payload == "stamp" { StoreKind::Stamps } else { StoreKind::Nothing },
-            Aid::None,
+            Safeguard::None,
         )
     }
 
@@ -618,15 +618,15 @@ mod tests {
 
     #[test]
     fn a_failed_guard_page_takes_the_lower_page_along() {
-        for aid in [Aid::None, Aid::PageBuffer, Aid::Supercap] {
+        for safeguard in [Safeguard::None, Safeguard::PageBuffer, Safeguard::Supercap] {
             let mut flash = flash(false);
-            flash.supply.aid = aid;
+            flash.supply.safeguard = safeguard;
             let msb = filled_to_msb(&mut flash, 0);
             let lsb = lsb_of(&flash, msb);
             flash.arm(Fault::ProgramFailure { at: 0 });
             assert_eq!(flash.program_guard(msb), Programmed::Failed);
             assert!(flash.is_lost(msb) && flash.is_lost(lsb));
-            let kept = (aid == Aid::PageBuffer).then_some(Content { data: 1, spare: 1 });
+            let kept = (safeguard == Safeguard::PageBuffer).then_some(Content { data: 1, spare: 1 });
             assert_eq!(flash.buffered(lsb), kept);
 
             let msb = filled_to_msb(&mut flash, 1);
@@ -634,7 +634,7 @@ mod tests {
             flash.arm(Fault::PowerCut { at: 0, during: true });
             flash.program_guard(msb).expect_done();
             flash.power_on();
-            let completes = aid == Aid::Supercap;
+            let completes = safeguard == Safeguard::Supercap;
             assert_eq!((flash.is_lost(msb), flash.is_lost(lsb)), (!completes, !completes));
             assert!(flash.is_programmed(msb));
         }

@@ -18,8 +18,8 @@ use ftl::PageAddress;
 use nand::{Image, Nand, SavedArray, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
-pub(crate) use faults::{Aid, FailedProgram, Fault, Found};
 use faults::{Buffered, Fate, Supply};
+pub(crate) use faults::{FailedProgram, Fault, Found, Safeguard};
 
 /// The array and its addressing.
 #[derive(Clone)]
@@ -131,7 +131,12 @@ impl Flash {
     }
 
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
-    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, stores: StoreKind, aid: Aid) -> Flash {
+    pub(crate) fn new(
+        geometry: Geometry,
+        device: &config::model::Device,
+        stores: StoreKind,
+        safeguard: Safeguard,
+    ) -> Flash {
         let multiplane = device.multiplane;
         let mut flash = Flash {
             geometry,
@@ -139,7 +144,7 @@ impl Flash {
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
             planes_are_independent: multiplane == Multiplane::Any,
-            supply: Supply::new(aid),
+            supply: Supply::new(safeguard),
             assembly: Assembly::of(Wordlines::of(device)),
             page_buffer: Vec::new(),
         };

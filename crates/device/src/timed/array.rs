@@ -5,12 +5,12 @@ use metrics::Track;
 
 use super::command::{Command, Item};
 use super::context::Context;
-use super::die::{DieRecord, Load, Phase, Ways};
+use super::die::{Bus, DieRecord, Load, Phase};
 use super::plan::{Chip, Plan};
 use super::timing::Delay;
 use crate::flash::Flash;
 
-impl Ways {
+impl Bus {
     /// How long an array takes for a copyback: until its slowest page is copied.
     #[cold]
     #[inline(never)]

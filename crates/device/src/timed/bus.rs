@@ -5,11 +5,11 @@ use metrics::{LatencyPart, Track};
 
 use super::command::Command;
 use super::context::Context;
-use super::die::{DieRecord, Load, Phase, Ways, has_data_in};
+use super::die::{Bus, DieRecord, Load, Phase, has_data_in};
 use super::plan::{Chip, Plan};
 use super::timing::{Delay, Line};
 
-impl Ways {
+impl Bus {
     #[inline]
     pub(super) fn rank_of_array(&self, die: Die) -> u32 {
         self.dies_from + die.number()

@@ -18,7 +18,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let context = &mut self.context;
         let geometry = *context.device.ftl.geometry();
         for die in geometry.all_dies() {
-            for command in self.passage.in_array(context, die) {
+            for command in self.backend.in_array(context, die) {
                 let tears_nothing = P::Chip::tears_nothing(context, &command);
                 let flash = &mut context.device.flash;
                 let ppns = command.items().iter().map(|item| item.ppn);

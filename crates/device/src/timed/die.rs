@@ -152,10 +152,10 @@ impl Channel {
 }
 
 /// Dies with their commands, and what they share.
-pub(super) struct Passage {
+pub(super) struct Backend {
     pub(super) dies: Vec<DieRecord>,
     idle: IdleDies,
-    pub(super) ways: Ways,
+    pub(super) bus: Bus,
     /// Pages under correction, in the order in which they will be correct.
     correcting: VecDeque<(Instant, Carried)>,
     /// When the controller's error correction has corrected all that it was given.
@@ -164,7 +164,7 @@ pub(super) struct Passage {
 
 /// Channels, the controller's DRAM, and the times of all that is under way. It is given the record of the die that it works
 /// for.
-pub(super) struct Ways {
+pub(super) struct Bus {
     pub(super) timing: Timing,
     pub(super) timers: Timers,
     pub(super) channels: Vec<Channel>,
@@ -184,7 +184,7 @@ pub(super) struct Ways {
     pub(super) timeline: Option<Timeline>,
 }
 
-impl Passage {
+impl Backend {
     /// Bytes for each die.
     pub(super) const BYTES_OF_DIE: usize = size_of::<DieRecord>() + Timers::BYTES_OF_RANK;
 
@@ -197,7 +197,7 @@ impl Passage {
         timing: Timing,
         decides_early: bool,
         timeline: Option<Timeline>,
-    ) -> Passage {
+    ) -> Backend {
         let ftl = &context.device.ftl;
         let (channels, dies) = (ftl.geometry().channels, ftl.geometry().dies());
         let idle = |die| DieRecord {
@@ -208,7 +208,7 @@ impl Passage {
             sends: Instant::ZERO,
             command: Command::NONE,
         };
-        let ways = Ways {
+        let bus = Bus {
             timers: Timers::new(
                 timing.lines(),
                 channels + dies + 6 + if P::Chip::overlaps(context) { dies } else { 0 },
@@ -222,10 +222,10 @@ impl Passage {
             dram_free: Instant::ZERO,
             timeline,
         };
-        Passage {
+        Backend {
             dies: ftl.geometry().all_dies().map(idle).collect(),
             idle: IdleDies::new(&context.device.allocation, dies),
-            ways,
+            bus,
             correcting: VecDeque::new(),
             ecc_free: Instant::ZERO,
         }
@@ -233,7 +233,7 @@ impl Passage {
 
     /// The record.
     pub(super) fn into_timeline(self) -> Option<Timeline> {
-        self.ways.timeline
+        self.bus.timeline
     }
 
     /// True if a die has no command.
@@ -284,18 +284,18 @@ impl Passage {
 }
 
 // Timers.
-impl Passage {
+impl Backend {
     /// The instant at which something happens next.
     #[inline]
     pub(super) fn next_instant(&mut self) -> Option<Instant> {
-        self.ways.timers.advance()
+        self.bus.timers.advance()
     }
 
     /// Something that happens at this instant. At one instant transfers end first, in the order of channels, then arrays.
     #[inline(always)]
     pub(super) fn take_event(&mut self) -> Option<Event> {
-        let rank = self.ways.timers.take()?;
-        let (channels, dies) = (self.ways.dies_from, self.dies.len() as u32);
+        let rank = self.bus.timers.take()?;
+        let (channels, dies) = (self.bus.dies_from, self.dies.len() as u32);
         Some(match rank {
             rank if rank < channels => Event::TransferDone(rank),
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
@@ -309,25 +309,25 @@ impl Passage {
 
     /// The rank of timers behind those of dies.
     fn ranks_of_parts(&self) -> u32 {
-        self.ways.dies_from + self.dies.len() as u32
+        self.bus.dies_from + self.dies.len() as u32
     }
 
     /// The next request arrives then. It may be said again.
     pub(super) fn set_arrival(&mut self, at: Instant) {
-        if self.ways.timers.is_empty(Line::ARRIVAL.0) {
-            self.ways.timers.set(Line::ARRIVAL.0, at, self.ranks_of_parts());
+        if self.bus.timers.is_empty(Line::ARRIVAL.0) {
+            self.bus.timers.set(Line::ARRIVAL.0, at, self.ranks_of_parts());
         }
     }
 
     fn set_correction(&mut self, at: Instant) {
-        self.ways.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
+        self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
     }
 
     /// Something will have passed a lane between host and device then. These times are irregular, and few.
     pub(super) fn set_of_host(&mut self, due: [Option<Instant>; 3]) {
         for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
             if let Some(at) = at {
-                self.ways.timers.set(Line::CORRECTION.0, at, rank);
+                self.bus.timers.set(Line::CORRECTION.0, at, rank);
             }
         }
     }
@@ -341,12 +341,12 @@ impl Passage {
     /// Says when a die has been idle for that long.
     pub(super) fn time_idle(&mut self, now: Instant, die: Die, idle: Duration) {
         self.dies[die.index()].times_idle = true;
-        self.ways.timers.set(self.ways.timing.idle.0, now + idle, self.ways.rank_of_array(die));
+        self.bus.timers.set(self.bus.timing.idle.0, now + idle, self.bus.rank_of_array(die));
     }
 }
 
 // Commands.
-impl Passage {
+impl Backend {
     /// Counts the command that was built for a die, which is that `load`, and starts it.
     #[inline(always)]
     pub(super) fn start<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die, load: Load) {
@@ -357,27 +357,27 @@ impl Passage {
         let Load { kind, cause, .. } = load;
         count(context, die, &record.command, load);
         if context.plan.has().schedules {
-            self.ways.end_idle_time(die, record);
+            self.bus.end_idle_time(die, record);
         }
         if context.plan.has().copybacks {
             count_copyback(context, &record.command);
         }
         record.sent = 0;
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
-        let has_cycles = context.plan.has().cycles && self.ways.timing.has_command_cycles();
+        let has_cycles = context.plan.has().cycles && self.bus.timing.has_command_cycles();
         if has_data_in(&context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
-            self.ways.ask_channel(context, die, record, load);
+            self.bus.ask_channel(context, die, record, load);
         } else {
-            self.ways.start_array(context, die, record, load, context.now);
+            self.bus.start_array(context, die, record, load, context.now);
         }
     }
 
     /// A channel finished a transfer.
     #[inline(always)]
     pub(super) fn transfer_done<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) -> Transferred {
-        let taken_ahead = self.ways.are_taken_ahead(&context.plan);
-        let channel = &mut self.ways.channels[number as usize];
+        let taken_ahead = self.bus.are_taken_ahead(&context.plan);
+        let channel = &mut self.bus.channels[number as usize];
         if taken_ahead {
             let die = *channel.senders.front().expect("a die that sends");
             return self.page_left(context, number, die);
@@ -396,7 +396,7 @@ impl Passage {
             let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
             self.release(context, number);
             let record = &mut self.dies[die.index()];
-            self.ways.start_array(context, die, record, record.command.load(), context.now);
+            self.bus.start_array(context, die, record, record.command.load(), context.now);
             return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
         }
         self.page_left(context, number, die)
@@ -411,22 +411,22 @@ impl Passage {
         record.sent += 1;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
-            if !P::Chip::is_left(&mut self.ways, context, die, record) {
+            if !P::Chip::is_left(&mut self.bus, context, die, record) {
                 record.phase = Phase::Idle;
                 if context.plan.is_dynamic() && context.queues.takes_writes(die) {
                     self.idle.insert(die);
                 }
             }
-            if self.ways.are_taken_ahead(&context.plan) {
-                self.ways.channels[number as usize].senders.pop_front();
+            if self.bus.are_taken_ahead(&context.plan) {
+                self.bus.channels[number as usize].senders.pop_front();
             } else {
                 self.release(context, number);
             }
-        } else if self.ways.are_taken_ahead(&context.plan) {
-            let delay = self.ways.timing.data_out();
-            self.ways.timers.set(delay.line.0, context.now + delay.time, number);
+        } else if self.bus.are_taken_ahead(&context.plan) {
+            let delay = self.bus.timing.data_out();
+            self.bus.timers.set(delay.line.0, context.now + delay.time, number);
         } else {
-            self.ways.grant(context, number, die, record, record.command.load());
+            self.bus.grant(context, number, die, record, record.command.load());
         }
         if fails {
             return Transferred::DataOut { die, is_last, corrected: None };
@@ -441,12 +441,12 @@ impl Passage {
     /// Gives a channel whose transfer ended to the die that has waited longest.
     #[inline(always)]
     pub(super) fn release<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) {
-        let channel = &mut self.ways.channels[number as usize];
+        let channel = &mut self.bus.channels[number as usize];
         let command = if context.plan.has().cycles { channel.commands.pop_front() } else { None };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
             let record = &mut self.dies[die.index()];
-            if !P::Chip::granted(&mut self.ways, context, number, die, record.phase, command.is_some()) {
-                self.ways.grant(context, number, die, record, record.command.load());
+            if !P::Chip::granted(&mut self.bus, context, number, die, record.phase, command.is_some()) {
+                self.bus.grant(context, number, die, record, record.command.load());
             }
         }
     }
@@ -459,7 +459,7 @@ impl Passage {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
-        if let Some(done) = P::Chip::worked(&mut self.ways, context, die, record) {
+        if let Some(done) = P::Chip::worked(&mut self.bus, context, die, record) {
             return done;
         }
         let load = record.command.load();
@@ -469,10 +469,10 @@ impl Passage {
                 return ArrayDone::DataNext;
             }
             record.phase = Phase::DataOut;
-            self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
+            self.bus.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
             return ArrayDone::DataNext;
         }
-        if P::Chip::is_left(&mut self.ways, context, die, record) {
+        if P::Chip::is_left(&mut self.bus, context, die, record) {
             return ArrayDone::Command;
         }
         record.phase = Phase::Idle;
@@ -529,10 +529,10 @@ fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
 }
 
 // Error correction.
-impl Passage {
+impl Backend {
     /// Data have left a die. Returns them if they are correct at once.
     fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried) -> Option<Carried> {
-        let (now, timing) = (context.now, &self.ways.timing);
+        let (now, timing) = (context.now, &self.bus.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);
         }

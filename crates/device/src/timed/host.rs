@@ -35,7 +35,7 @@ pub(super) struct Host {
     bytes_of_request: u64,
     /// Boxed, so that devices without a buffer keep their hot fields on one cache line.
     buffer: Option<Box<WriteBuffer>>,
-    /// The ways that commands and data pass between host and device.
+    /// The lanes that commands and data pass between host and device.
     pub(super) front: Front,
 }
 

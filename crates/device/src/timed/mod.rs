@@ -47,7 +47,7 @@ use crate::wear;
 
 use commands::Commands;
 use context::Context;
-use die::Passage;
+use die::Backend;
 
 use front::ranges::ReadRanges;
 use host::Host;
@@ -64,7 +64,7 @@ struct Timed<'a, 'w, P: Plan = Any> {
     context: Context<'a, P>,
     host: Host,
     commands: Commands,
-    passage: Passage,
+    backend: Backend,
     /// True if the FTL asks how full the write buffer is.
     asks_fill: bool,
     /// How much room it was told of.
@@ -77,13 +77,13 @@ struct Timed<'a, 'w, P: Plan = Any> {
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
-    let of_die = Passage::BYTES_OF_DIE
+    let of_die = Backend::BYTES_OF_DIE
         + Bookings::BYTES_OF_DIE
         + Queues::BYTES_OF_DIE
         + Features::bytes_of_die(config)
         + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
-    let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
+    let channels = u64::from(geometry.channels) * Backend::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels + splits(Waits::BYTES) as u64;
     let of_page = splits(Waits::BYTES_OF_PAGE) + front::bytes_of_page(config);
     let of_pages = Queues::bytes(pages) + pages * of_page as u64;
@@ -188,10 +188,10 @@ impl Setup<'_, '_> {
         let interrupt = watch.interrupt.clone();
         let context = Context { device, queues, chip, wanted, waits, interrupt, now, draining: false, plan };
         let cut = options.cut;
-        let passage = Passage::new(&context, timing, decides_early, options.timeline);
+        let backend = Backend::new(&context, timing, decides_early, options.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
-        let mut timed = Timed { workload, watch, context, host, commands, passage, asks_fill, told_room: None, cut };
+        let mut timed = Timed { workload, watch, context, host, commands, backend, asks_fill, told_room: None, cut };
         timed.run()?;
-        Ok(timed.passage.into_timeline())
+        Ok(timed.backend.into_timeline())
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Parts {
     pub(super) superpages: bool,
     /// Time for more than data on channels and arrays: for cycles of commands, DRAM, error correction.
     pub(super) cycles: bool,
-    /// Ways between host and device, with time of their own; and reads that send a part of a page.
+    /// Lanes between host and device, with time of their own; and reads that send a part of a page.
     pub(super) front: bool,
     /// Somebody who watches: a timeline, a split of latencies.
     pub(super) watchers: bool,

@@ -23,7 +23,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.report()?;
             self.context.queues.end_events();
             if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
-                self.passage.set_arrival(at);
+                self.backend.set_arrival(at);
             }
             self.tell_fill();
             self.host.begin_flushing(&mut self.context);
@@ -72,9 +72,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             has_admitted = false;
             if self.context.plan.has().front {
-                self.passage.set_of_host(self.host.front.due());
+                self.backend.set_of_host(self.host.front.due());
             }
-            let Some(now) = self.passage.next_instant() else { return Ok(false) };
+            let Some(now) = self.backend.next_instant() else { return Ok(false) };
             self.context.now = now;
             if self.is_cut() {
                 return Ok(false);
@@ -124,13 +124,13 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn happen(&mut self) -> bool {
         let mut has_arrived = false;
         self.context.queues.begin_events();
-        while let Some(event) = self.passage.take_event() {
+        while let Some(event) = self.backend.take_event() {
             match event {
                 Event::TransferDone(channel) => self.transfer_done(channel),
                 Event::ArrayDone(die) => self.array_done(die),
                 Event::Arrival => has_arrived = true,
                 Event::Corrected => {
-                    let corrected = self.passage.corrected();
+                    let corrected = self.backend.corrected();
                     self.page_arrived(corrected);
                 }
                 Event::OfChip => P::Chip::timer(self),
@@ -173,7 +173,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         if !self.context.draining {
             self.context.draining = true;
             booking::end_measurement(self);
-            self.passage.end_measurement(&mut self.context);
+            self.backend.end_measurement(&mut self.context);
         }
     }
 }
@@ -213,8 +213,8 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn offer_shared_writes(&mut self) {
         let Some(dynamic) = self.context.device.has.dynamic else { return };
         for queue in self.context.queues.all() {
-            while self.passage.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
-                let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.passage.idle_dies(queue));
+            while self.backend.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
+                let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.backend.idle_dies(queue));
                 let Some(die) = next else { break };
                 let queues = &self.context.queues;
                 if !self.context.plan.has().mechanisms && queues.writes(queue).all_wait() && !queues.is_woken(die) {
@@ -222,7 +222,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     break;
                 }
                 self.choose(die);
-                if self.passage.is_idle(die) {
+                if self.backend.is_idle(die) {
                     break;
                 }
             }
@@ -232,7 +232,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Has a die, if it is free, do what it does next.
     #[inline(always)]
     fn choose(&mut self, die: Die) {
-        if !self.passage.is_idle(die) {
+        if !self.backend.is_idle(die) {
             P::Chip::beside(self, die);
             booking::asked_at_work(self, die);
             return;
@@ -251,16 +251,16 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Starts the command that was built for a die.
     #[inline(always)]
     pub(super) fn start(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        passage.start(context, die, passage.command(die).load());
-        note_bystanders(context, passage.command(die));
+        let Timed { context, backend, .. } = self;
+        backend.start(context, die, backend.command(die).load());
+        note_bystanders(context, backend.command(die));
     }
 
     /// The same, unless its pages wait for others: then the die chooses again.
     #[inline(always)]
     pub(super) fn start_or_gather(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        if !P::Chip::gathers(&mut passage.ways, context, die, &mut passage.dies[die.index()].command) {
+        let Timed { context, backend, .. } = self;
+        if !P::Chip::gathers(&mut backend.bus, context, die, &mut backend.dies[die.index()].command) {
             self.start(die);
         }
     }
@@ -268,12 +268,12 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Has a die do something.
     #[inline(never)]
     fn carry_out(&mut self, die: Die, action: Action) {
-        let Timed { context, host, commands, passage, .. } = self;
+        let Timed { context, host, commands, backend, .. } = self;
         if matches!(action, Action::Nothing) {
             if context.plan.has().schedules {
                 self.fill_idle_time(die);
             }
-        } else if commands.build(context, host, passage.next_command(die), die, action) {
+        } else if commands.build(context, host, backend.next_command(die), die, action) {
             self.start_or_gather(die);
         }
         self.note_choice(die);
@@ -289,15 +289,15 @@ impl<P: Plan> Timed<'_, '_, P> {
 
     #[cold]
     fn note_choice_in_waits(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        if passage.is_idle(die) {
+        let Timed { context, backend, .. } = self;
+        if backend.is_idle(die) {
             let ftl = &context.device.ftl;
             let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.work(domain).is_some());
             let what = if collects { LatencyPart::GcWait } else { LatencyPart::Queue };
             context.note(|waits, now| waits.die_does(now, die, what));
             return;
         }
-        let command = passage.command(die);
+        let command = backend.command(die);
         let what = LatencyPart::of_command(command.kind(), command.cause());
         for item in command.items() {
             if let Carried::Transaction(page) = item.carried {
@@ -311,8 +311,8 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn fill_idle_time(&mut self, die: Die) {
         match self.commands.schedule.fill_idle_time(&mut self.context, &self.host, die) {
             Idle::Rests => {}
-            Idle::Times(_) if self.passage.times_idle(die) => {}
-            Idle::Times(idle) => self.passage.time_idle(self.context.now, die, idle),
+            Idle::Times(_) if self.backend.times_idle(die) => {}
+            Idle::Times(idle) => self.backend.time_idle(self.context.now, die, idle),
             Idle::Collects => self.context.queues.wake(die),
         }
     }
@@ -321,9 +321,9 @@ impl<P: Plan> Timed<'_, '_, P> {
 // Commands are done.
 impl<P: Plan> Timed<'_, '_, P> {
     fn transfer_done(&mut self, channel: u32) {
-        match self.passage.transfer_done(&mut self.context, channel) {
+        match self.backend.transfer_done(&mut self.context, channel) {
             Transferred::Nothing => {}
-            Transferred::DataIn(die) => data_in(&mut self.context, &mut self.host, self.passage.command(die)),
+            Transferred::DataIn(die) => data_in(&mut self.context, &mut self.host, self.backend.command(die)),
             Transferred::DataAhead(die) => {
                 if let Some(command) = P::Chip::ahead(&self.context, die) {
                     data_in(&mut self.context, &mut self.host, &command);
@@ -355,13 +355,13 @@ impl<P: Plan> Timed<'_, '_, P> {
         if booking::array_done(self, die) {
             return;
         }
-        match self.passage.array_done(&mut self.context, die) {
+        match self.backend.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
             ArrayDone::MayChoose => self.context.queues.wake(die),
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);
-                if P::Chip::goes_on(&mut self.passage, &mut self.context, die) {
+                if P::Chip::goes_on(&mut self.backend, &mut self.context, die) {
                     self.note_choice(die);
                 }
             }
@@ -375,11 +375,11 @@ impl<P: Plan> Timed<'_, '_, P> {
 
     /// A program or an erase is done.
     fn command_done(&mut self, die: Die) {
-        if self.passage.command(die).kind() == OpKind::Program && !self.program_done(die) {
+        if self.backend.command(die).kind() == OpKind::Program && !self.program_done(die) {
             return;
         }
-        let Timed { context, host, commands, passage, .. } = self;
-        let command = passage.command(die);
+        let Timed { context, host, commands, backend, .. } = self;
+        let command = backend.command(die);
         let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
@@ -407,7 +407,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             _ => {}
         }
         if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
-            passage.offer(die);
+            backend.offer(die);
         }
     }
 }
@@ -417,8 +417,8 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// The array has come to the end of the program of a die. Returns whether its pages are written with that.
     #[inline(always)]
     fn program_done(&mut self, die: Die) -> bool {
-        let Timed { context, passage, .. } = self;
-        let command = passage.command(die);
+        let Timed { context, backend, .. } = self;
+        let command = backend.command(die);
         let are_written = match P::Chip::programmed(context, die, command) {
             Some(are_written) => are_written,
             None if !context.plan.has().assembly => true,
@@ -428,8 +428,8 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
         };
         P::Chip::program_over(self, die, are_written);
-        let Timed { context, passage, .. } = self;
-        let command = passage.command(die);
+        let Timed { context, backend, .. } = self;
+        let command = backend.command(die);
         if are_written && command.cause() == Cause::Host {
             context.note_programmed(command.items().iter().map(|item| item.ppn));
         }

@@ -1,6 +1,6 @@
 //! Features of a chip besides one read, program or erase after the other, each in a folder of its own.
 //!
-//! The life of a die and its commands is in `passage` and the loop, which know no feature: at every turn they ask the chip. A
+//! The life of a die and its commands is in `die` and the loop, which know no feature: at every turn they ask the chip. A
 //! feature is a type with its state, an `impl` of [`Feature`] (what it is built of and refuses), one of [`Chip`] with the few
 //! methods that it needs, and its row below. What two features share is a question to the chip, never a call from one to the other.
 
@@ -21,7 +21,7 @@ use config::Config;
 use super::Timed;
 use super::command::{Carried, Command, Item};
 use super::context::Context;
-use super::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
+use super::die::{ArrayDone, Backend, Bus, DieRecord, Phase, Transferred};
 use super::host::Host;
 use super::plan::{Any, Plan};
 use super::timing::{Delay, Line, PartTimes, Timing};
@@ -128,7 +128,7 @@ asked! {
 
     /// A command was built for a die. Takes the pages out that wait for others, and adds those that have waited for these. Returns
     /// whether nothing is left of it, so that the die chooses again.
-    any gathers(ways: &mut Ways, context: &mut Context<'_, P>, die: Die, command: &mut Command) -> bool;
+    any gathers(bus: &mut Bus, context: &mut Context<'_, P>, die: Die, command: &mut Command) -> bool;
 
     /// A die takes a command. Returns whether the feature counts it and checks its pages.
     every begun(context: &mut Context<'_, P>, die: Die, command: &Command) -> bool;
@@ -138,30 +138,30 @@ asked! {
 
     /// The array of a die works on its command in that time, from its beginning or from where it was stopped.
     all runs(
-        ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord, span: (Instant, Instant)
+        bus: &mut Bus, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord, span: (Instant, Instant)
     );
 
     /// The array of a die begins with its command; `line`: where the timer of its end is. Returns whether the feature will say when
     /// it worked, since that may change.
     every begins(
-        ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord, span: (Instant, Instant), line: Line
+        bus: &mut Bus, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord, span: (Instant, Instant), line: Line
     ) -> bool;
 
     /// The timer of an array ended. An answer says what that means; without one the die's command has come as far as it would.
     first worked(
-        ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord
+        bus: &mut Bus, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord
     ) -> Option<ArrayDone>;
 
     /// The array of a die has read. Returns whether the data stay where they are for now.
     any holds_data(context: &mut Context<'_, P>, die: Die) -> bool;
 
     /// A channel has carried what a die sent. An answer says what that means; without one, it was of the die's own command.
-    first sent(passage: &mut Passage, context: &mut Context<'_, P>, number: u32, die: Die) -> Option<Transferred>;
+    first sent(backend: &mut Backend, context: &mut Context<'_, P>, number: u32, die: Die) -> Option<Transferred>;
 
     /// A channel is free for a die, which asked for it with a command without data, or with data. Returns whether the feature sends
     /// something; otherwise the die's own command is next.
     any granted(
-        ways: &mut Ways, context: &mut Context<'_, P>, number: u32, die: Die, phase: Phase, is_command: bool
+        bus: &mut Bus, context: &mut Context<'_, P>, number: u32, die: Die, phase: Phase, is_command: bool
     ) -> bool;
 
     /// A page of a read has left its die, the one that is sent now. Returns whether the controller cannot correct it, so that it is
@@ -169,7 +169,7 @@ asked! {
     any fails(context: &mut Context<'_, P>, die: Die, record: &DieRecord) -> bool;
 
     /// The command of a die is over. Returns whether the die has something left to do, which makes it go on.
-    any is_left(ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord) -> bool;
+    any is_left(bus: &mut Bus, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord) -> bool;
 
     /// A program is over. An answer says that the feature told the array of it, and whether its pages are written with that.
     first programmed(context: &mut Context<'_, P>, die: Die, command: &Command) -> Option<bool>;
@@ -182,7 +182,7 @@ asked! {
     all gives_up(context: &mut Context<'_, P>, unit: Unit, pages: &mut Vec<(Item, Cause)>);
 
     /// All have heard that the command of a die is over. Returns whether the die goes on with another one.
-    any goes_on(passage: &mut Passage, context: &mut Context<'_, P>, die: Die) -> bool;
+    any goes_on(backend: &mut Backend, context: &mut Context<'_, P>, die: Die) -> bool;
 
     // What a die does next.
 

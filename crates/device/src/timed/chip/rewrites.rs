@@ -111,7 +111,7 @@ impl Chip<Any> for Rewrites {
         let Some(at) = rewrites.next(die) else { return false };
         rewrites.pages[at].is_taken = true;
         let Item { ppn, carried } = rewrites.pages[at].item;
-        let command = timed.passage.next_command(die);
+        let command = timed.backend.next_command(die);
         command.begin(OpKind::Program, Cause::Backup);
         command.add(ppn, carried);
         timed.start_or_gather(die);
@@ -128,13 +128,13 @@ impl Chip<Any> for Rewrites {
 /// Finds other places for the pages of the failed programs of a die's command.
 #[cold]
 fn repair(timed: &mut Timed<'_, '_>, die: Die) {
-    let Timed { context, host, commands, passage, .. } = timed;
+    let Timed { context, host, commands, backend, .. } = timed;
     let geometry = *context.device.ftl.geometry();
     while let Some(failed) = context.device.flash.take_failed() {
         let unit = geometry.unit_of(failed.at);
         let domain = geometry.domain_of_unit(unit);
         let flash = &context.device.flash;
-        let command = &mut passage.dies[die.index()].command;
+        let command = &mut backend.dies[die.index()].command;
         let mut lost = command.take_out(|ppn| ppn == failed.at || flash.buffered(ppn).is_some());
         if context.device.flash.gathers() {
             Features::gives_up(context, unit, &mut lost);
@@ -212,9 +212,9 @@ fn places(device: &mut Device, failed: &FailedProgram) -> Vec<(Option<Ppn>, Ppn)
 /// The pages of the command of a die are programmed: what that ends.
 #[cold]
 fn end(timed: &mut Timed<'_, '_>, die: Die) {
-    let Timed { context, host, passage, .. } = timed;
+    let Timed { context, host, backend, .. } = timed;
     let rewrites = &context.chip.rewrites;
-    let written = passage.dies[die.index()].command.take_out(|ppn| rewrites.find(ppn).is_some());
+    let written = backend.dies[die.index()].command.take_out(|ppn| rewrites.find(ppn).is_some());
     for (Item { ppn, carried }, _) in written {
         let ends_update = context.chip.rewrites.remove(ppn);
         context.note_programmed(iter::once(ppn));

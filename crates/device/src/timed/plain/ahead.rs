@@ -4,13 +4,13 @@
 use base::{Die, OpKind};
 
 use crate::timed::context::Context;
-use crate::timed::die::{DieRecord, Load, Passage, Phase, Ways};
+use crate::timed::die::{Backend, Bus, DieRecord, Load, Phase};
 use crate::timed::plan::Plan;
 
-impl Passage {
+impl Backend {
     /// The measurement ends: transfers that were to begin later do not count, nor what follows on them.
     pub(in crate::timed) fn end_measurement(&mut self, context: &mut Context<'_, impl Plan>) {
-        let (Ways { timing, .. }, takes_ahead) = (&self.ways, self.ways.are_taken_ahead(&context.plan));
+        let (Bus { timing, .. }, takes_ahead) = (&self.bus, self.bus.are_taken_ahead(&context.plan));
         for (record, die) in self.dies.iter().zip(context.device.ftl.geometry().all_dies()) {
             let recorder = &mut context.device.recorder;
             let load = record.command.load();
@@ -33,7 +33,7 @@ impl Passage {
     }
 }
 
-impl Ways {
+impl Bus {
     /// True if channels are taken ahead.
     #[inline(always)]
     pub(in crate::timed) fn are_taken_ahead(&self, plan: &impl Plan) -> bool {

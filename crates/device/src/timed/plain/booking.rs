@@ -9,7 +9,7 @@ use crate::timed::Timed;
 use crate::timed::command::{Carried, Command, Item};
 use crate::timed::commands::Commands;
 use crate::timed::context::Context;
-use crate::timed::die::{Channel, Passage, Phase, Ways};
+use crate::timed::die::{Backend, Bus, Channel, Phase};
 use crate::timed::plan::Plan;
 
 /// Pages that a die moves without booking after a booking was given up for another die.
@@ -41,13 +41,13 @@ impl Booking {
     fn send(
         &mut self,
         device: &Device,
-        passage: &mut Passage,
+        backend: &mut Backend,
         (die, now): (Die, Instant),
         (domain, page): (Domain, Ppn),
         (to, next): (Ppn, PageAddress),
     ) {
-        let rank = passage.ways.rank_of_array(die);
-        let (Ways { timing, timers, channels, .. }, flash) = (&mut passage.ways, &device.flash);
+        let rank = backend.bus.rank_of_array(die);
+        let (Bus { timing, timers, channels, .. }, flash) = (&mut backend.bus, &device.flash);
         let moves = now + timing.data_out().time;
         let sent = moves + timing.data_in(1).time;
         let reads = sent + timing.array(OpKind::Program, || flash.page_offset(to)).time;
@@ -57,7 +57,7 @@ impl Booking {
         let (stage, untold) = (Reached::Sends, now);
         *self = Booking { stage, pages, skips, channel, domain, page, next, untold, moves, sent, reads, ends, line };
         channels[channel as usize].until = sent;
-        let record = &mut passage.dies[die.index()];
+        let record = &mut backend.dies[die.index()];
         (record.phase, record.sends) = (Phase::Array, now);
         timers.set(line.0, ends, rank);
     }
@@ -85,27 +85,27 @@ impl Booking {
 #[inline(always)]
 pub(in crate::timed) fn array_done<P: Plan>(timed: &mut Timed<'_, '_, P>, die: Die) -> bool {
     asks_channel(timed, die);
-    let Timed { context, commands, passage, .. } = timed;
+    let Timed { context, commands, backend, .. } = timed;
     let Context { device, queues, plan, now, draining, .. } = context;
     let Some(Bookings { dies, channels }) = plan.bookings() else { return false };
     let booking = &mut dies[die.index()];
     let is_booked = booking.stage != Reached::None;
     let page = match is_booked {
         true => Some(booking.come_true(device, die)),
-        false => passage.page_that_was_read(die),
+        false => backend.page_that_was_read(die),
     };
     if let Some((domain, page)) = page
         && booking.takes_turn()
-        && *now >= passage.ways.channels[booking.channel as usize].until
+        && *now >= backend.bus.channels[booking.channel as usize].until
         && !*draining
         && let Some(place) = commands.place_of_read_page(booking.pages, device, queues, die, domain)
     {
         channels[booking.channel as usize] = Some(die);
-        booking.send(device, passage, (die, *now), (domain, page), place);
+        booking.send(device, backend, (die, *now), (domain, page), place);
         return true;
     }
     if is_booked {
-        booking.take_up_read(commands, passage.next_command(die));
+        booking.take_up_read(commands, backend.next_command(die));
     }
     false
 }
@@ -142,12 +142,12 @@ pub(in crate::timed) fn asked_at_work<P: Plan>(timed: &mut Timed<'_, '_, P>, die
 /// The measurement ends: what was booked to begin later does not take place.
 pub(in crate::timed) fn end_measurement<P: Plan>(timed: &mut Timed<'_, '_, P>) {
     for die in timed.context.device.ftl.geometry().all_dies() {
-        let Timed { context: Context { device, plan, now, .. }, commands, passage, .. } = timed;
+        let Timed { context: Context { device, plan, now, .. }, commands, backend, .. } = timed;
         let Some(bookings) = plan.bookings() else { return };
         bookings.tell(device, die, |begins| begins <= *now);
         match bookings.dies[die.index()].stage {
             Reached::None => {}
-            Reached::Reads => bookings.dies[die.index()].take_up_read(commands, passage.next_command(die)),
+            Reached::Reads => bookings.dies[die.index()].take_up_read(commands, backend.next_command(die)),
             Reached::Sends | Reached::Programs => give_up(timed, die),
         }
     }
@@ -158,33 +158,33 @@ pub(in crate::timed) fn end_measurement<P: Plan>(timed: &mut Timed<'_, '_, P>) {
 #[cold]
 #[inline(never)]
 fn give_up<P: Plan>(timed: &mut Timed<'_, '_, P>, die: Die) {
-    let Timed { context, commands, passage, .. } = timed;
+    let Timed { context, commands, backend, .. } = timed;
     let Context { device, plan, now, .. } = context;
     let Some(bookings) = plan.bookings() else { return };
     bookings.tell(device, die, |begins| begins < *now);
     let booking = &mut bookings.dies[die.index()];
     let Booking { stage, page, domain, channel, moves, reads, line, .. } = *booking;
     booking.stage = Reached::None;
-    passage.ways.timers.stop(line.0, passage.ways.rank_of_array(die));
-    let command = passage.next_command(die);
+    backend.bus.timers.stop(line.0, backend.bus.rank_of_array(die));
+    let command = backend.next_command(die);
     if stage == Reached::Sends {
         booking.hand_over(commands, command);
         bookings.channels[channel as usize] = None;
-        if passage.send_page(*now, die, moves) {
-            let has_read = |die| passage.command(die).kind() == OpKind::Read;
-            context.queues.wake_as_sent(die, has_read, |die| passage.channel_of(die));
+        if backend.send_page(*now, die, moves) {
+            let has_read = |die| backend.command(die).kind() == OpKind::Read;
+            context.queues.wake_as_sent(die, has_read, |die| backend.channel_of(die));
         }
         return;
     }
     commands.collections.in_hand(domain).end();
     command.begin(OpKind::Program, Cause::Gc);
     command.add(page, Carried::Domain(domain));
-    if passage.go_on_programming(*now, die, reads) {
-        context.queues.wake_as_programmed(die, |die| passage.command(die).kind() == OpKind::Read);
+    if backend.go_on_programming(*now, die, reads) {
+        context.queues.wake_as_programmed(die, |die| backend.command(die).kind() == OpKind::Read);
     }
 }
 
-impl Ways {
+impl Bus {
     /// The array of a die programs a page until then, and reads another one behind that, unless something comes in between.
     #[inline(always)]
     pub(in crate::timed) fn program_and_read(
@@ -207,7 +207,7 @@ impl Ways {
     }
 }
 
-impl Passage {
+impl Backend {
     /// The domain and the page that a die has read, if that is one page of a collection.
     #[inline(always)]
     fn page_that_was_read(&self, die: Die) -> Option<(Domain, Ppn)> {
@@ -222,7 +222,7 @@ impl Passage {
     /// A die sends the page that it has read until then, and chooses. Returns whether it has sent it.
     fn send_page(&mut self, now: Instant, die: Die, until: Instant) -> bool {
         let record = &mut self.dies[die.index()];
-        let Ways { timing, timers, channels, .. } = &mut self.ways;
+        let Bus { timing, timers, channels, .. } = &mut self.bus;
         let Channel { until: taken, senders, .. } = &mut channels[record.channel as usize];
         *taken = until;
         if until == now {
@@ -241,8 +241,8 @@ impl Passage {
             self.dies[die.index()].phase = Phase::Idle;
             return true;
         }
-        let rank = self.ways.rank_of_array(die);
-        self.ways.timers.set(self.ways.timing.line_of_program().0, until, rank);
+        let rank = self.bus.rank_of_array(die);
+        self.bus.timers.set(self.bus.timing.line_of_program().0, until, rank);
         false
     }
 

@@ -20,14 +20,14 @@ use crate::timed::queues::Queues;
 #[inline(always)]
 pub(in crate::timed) fn moves_page<P: Plan>(timed: &mut Timed<'_, '_, P>, die: Die, action: Action) -> bool {
     let Action::Collect(domain) = action else { return false };
-    let Timed { context, host, commands, passage, .. } = timed;
+    let Timed { context, host, commands, backend, .. } = timed;
     let Some(pages) = context.plan.pages() else { return false };
-    let command = passage.next_command(die);
+    let command = backend.next_command(die);
     let Some(kind) = commands.move_page(pages, context, command, domain) else { return false };
     if commands.may_join(&context.queues, die) {
         commands.join_pages(pages, context, host, command, die, domain);
         if command.len() > 1 {
-            passage.start(context, die, passage.command(die).load());
+            backend.start(context, die, backend.command(die).load());
             return true;
         }
     }
@@ -35,7 +35,7 @@ pub(in crate::timed) fn moves_page<P: Plan>(timed: &mut Timed<'_, '_, P>, die: D
         OpKind::Read => Load::page(OpKind::Read),
         _ => Load::program(commands.next_read(pages, context, die, domain)),
     };
-    passage.start(context, die, load);
+    backend.start(context, die, load);
     true
 }
 

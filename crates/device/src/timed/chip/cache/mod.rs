@@ -20,7 +20,7 @@ use crate::timed::command::{Carried, Command, Item};
 use crate::timed::commands::settle::LookedStep;
 use crate::timed::commands::{Action, Commands, note_bystanders};
 use crate::timed::context::Context;
-use crate::timed::die::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count};
+use crate::timed::die::{ArrayDone, Backend, Bus, DieRecord, Phase, Transferred, count};
 use crate::timed::host::Host;
 use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Line, Timing};
@@ -80,18 +80,18 @@ impl Chip<Any> for CacheModes {
         (busy > Duration::ZERO).then_some(Delay { time: busy, line: lead.line })
     }
 
-    fn runs(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord, span: (Instant, Instant)) {
+    fn runs(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord, span: (Instant, Instant)) {
         let CacheModes { followers, lead } = &mut context.chip.cache;
         if record.command.kind() == OpKind::Program
             && followers.may_follow(&record.command)
             && let Some(at) = followers.program_runs(die, span)
         {
             // The next program is chosen when its data would come in time.
-            ways.set_timer_of_die(die, lead.line, at);
+            bus.set_timer_of_die(die, lead.line, at);
         }
     }
 
-    fn worked(_: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
+    fn worked(_: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
         let followers = &mut context.chip.cache.followers;
         let is_of_follower = followers.stage(die) == Stage::Array && record.phase != Phase::Array;
         is_of_follower.then(|| {
@@ -110,30 +110,30 @@ impl Chip<Any> for CacheModes {
     }
 
     /// The command that follows on a program is next when those above have heard of that.
-    fn is_left(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
+    fn is_left(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
         let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
         if has_follower && record.command.kind() == OpKind::Read {
-            promote(ways, context, die, record);
+            promote(bus, context, die, record);
         }
         has_follower
     }
 
-    fn goes_on(passage: &mut Passage, context: &mut Context<'_>, die: Die) -> bool {
+    fn goes_on(backend: &mut Backend, context: &mut Context<'_>, die: Die) -> bool {
         let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
         if has_follower {
-            promote(&mut passage.ways, context, die, &mut passage.dies[die.index()]);
+            promote(&mut backend.bus, context, die, &mut backend.dies[die.index()]);
         }
         has_follower
     }
 
-    fn sent(passage: &mut Passage, context: &mut Context<'_>, number: u32, die: Die) -> Option<Transferred> {
+    fn sent(backend: &mut Backend, context: &mut Context<'_>, number: u32, die: Die) -> Option<Transferred> {
         (context.chip.cache.followers.stage(die) == Stage::Transfers)
-            .then(|| transferred(passage, context, number, die))
+            .then(|| transferred(backend, context, number, die))
     }
 
     /// Data of a read wait for the channel as its next command does, which has none.
     fn granted(
-        ways: &mut Ways,
+        bus: &mut Bus,
         context: &mut Context<'_>,
         number: u32,
         die: Die,
@@ -143,7 +143,7 @@ impl Chip<Any> for CacheModes {
         let waits = context.chip.cache.followers.stage(die) == Stage::Waits;
         let is_follower = waits && (is_command || phase == Phase::Array);
         if is_follower {
-            grant(ways, context, number, die);
+            grant(bus, context, number, die);
         }
         is_follower
     }
@@ -156,10 +156,10 @@ impl Chip<Any> for CacheModes {
 
     /// After it a program may follow on that of the die.
     fn timer_of_die(timed: &mut Timed<'_, '_>, die: Die) {
-        let Timed { context, passage, .. } = timed;
+        let Timed { context, backend, .. } = timed;
         let CacheModes { followers, lead } = &mut context.chip.cache;
         match followers.timer_ended(die, context.now) {
-            Some(at) => passage.ways.set_timer_of_die(die, lead.line, at),
+            Some(at) => backend.bus.set_timer_of_die(die, lead.line, at),
             None => context.queues.wake(die),
         }
     }
@@ -170,8 +170,8 @@ impl Chip<Any> for CacheModes {
 /// Has a die take what it would do next in cache mode, if it can now; and sends out the data of its read, if they wait for
 /// that.
 fn follow(timed: &mut Timed<'_, '_>, die: Die) {
-    let Timed { context, host, commands, passage, .. } = timed;
-    if let Some(kind) = may_follow(passage, context, die) {
+    let Timed { context, host, commands, backend, .. } = timed;
+    if let Some(kind) = may_follow(backend, context, die) {
         let action = commands.next(context, host, die);
         let settled = settle_action(commands, context, host, action);
         if kind_of(settled) == Some(kind) {
@@ -185,22 +185,22 @@ fn follow(timed: &mut Timed<'_, '_>, die: Die) {
                 }
                 _ => commands.build(context, host, &mut command, die, action),
             };
-            let is_whole = is_built && !Features::gathers(&mut passage.ways, context, die, &mut command);
+            let is_whole = is_built && !Features::gathers(&mut backend.bus, context, die, &mut command);
             *timed.context.chip.cache.followers.command_mut(die) = command;
             if is_whole {
-                start(&mut timed.passage, &mut timed.context, die, &command);
+                start(&mut timed.backend, &mut timed.context, die, &command);
             }
         }
     }
-    send_data(&mut timed.passage, &mut timed.context, die);
+    send_data(&mut timed.backend, &mut timed.context, die);
 }
 
 /// The kind of command that may follow on that of a die now, if any: the data of a program may set out, or those of a read are
 /// on their way. Where something is suspended the page register has what is left of it.
 ///
 /// An operation that the FTL hears of only at its end goes on alone: until then the domain has the same operation before it.
-fn may_follow(passage: &Passage, context: &Context<'_>, die: Die) -> Option<OpKind> {
-    let DieRecord { phase, ref command, .. } = passage.dies[die.index()];
+fn may_follow(backend: &Backend, context: &Context<'_>, die: Die) -> Option<OpKind> {
+    let DieRecord { phase, ref command, .. } = backend.dies[die.index()];
     let kind = command.kind();
     let followers = &context.chip.cache.followers;
     let is_time = match (phase, kind) {
@@ -267,17 +267,17 @@ fn tells_at_end(command: &Command) -> bool {
 
 /// Counts the command that was built to follow on that of a die, and starts it. Until it takes the place of that its pages wait for
 /// the die.
-fn start(passage: &mut Passage, context: &mut Context<'_>, die: Die, command: &Command) {
-    let running = passage.dies[die.index()].command.cached();
+fn start(backend: &mut Backend, context: &mut Context<'_>, die: Die, command: &Command) {
+    let running = backend.dies[die.index()].command.cached();
     context.device.flash.check_cached(running, command.cached(), command.ppns());
     count(context, die, command, command.load());
     if !context.draining {
         context.device.recorder.die_cached(command.kind());
     }
-    if command.has_data_in() || passage.ways.timing.has_command_cycles() {
-        ask_channel(&mut passage.ways, context, die, passage.dies[die.index()].channel, command);
+    if command.has_data_in() || backend.bus.timing.has_command_cycles() {
+        ask_channel(&mut backend.bus, context, die, backend.dies[die.index()].channel, command);
     } else {
-        read_next(&mut passage.ways, context, die);
+        read_next(&mut backend.bus, context, die);
     }
     note_bystanders(context, command);
     for item in command.items() {
@@ -288,80 +288,80 @@ fn start(passage: &mut Passage, context: &mut Context<'_>, die: Die, command: &C
 }
 
 /// The data of a read go out, if they wait for the next read to be sent for.
-fn send_data(passage: &mut Passage, context: &mut Context<'_>, die: Die) {
-    let record = &mut passage.dies[die.index()];
+fn send_data(backend: &mut Backend, context: &mut Context<'_>, die: Die) {
+    let record = &mut backend.dies[die.index()];
     if record.phase == Phase::Register {
         record.phase = Phase::DataOut;
-        passage.ways.ask_channel(context, die, record, record.command.load());
+        backend.bus.ask_channel(context, die, record, record.command.load());
     }
 }
 
-fn ask_channel(ways: &mut Ways, context: &mut Context<'_>, die: Die, number: u32, command: &Command) {
-    let channel = &mut ways.channels[number as usize];
+fn ask_channel(bus: &mut Bus, context: &mut Context<'_>, die: Die, number: u32, command: &Command) {
+    let channel = &mut bus.channels[number as usize];
     if context.now >= channel.until && !channel.is_awaited {
-        return grant(ways, context, number, die);
+        return grant(bus, context, number, die);
     }
     let line = if command.has_data_in() { &mut channel.waiting } else { &mut channel.commands };
     line.push_back(die);
     context.chip.cache.followers.set_stage(die, Stage::Waits);
     if !channel.is_awaited {
         channel.is_awaited = true;
-        ways.timers.set(Line::CHANNEL.0, channel.until, number);
+        bus.timers.set(Line::CHANNEL.0, channel.until, number);
     }
 }
 
 /// Gives a channel to the command that follows on that of a die. Its end is an event: when the array will be free is not
 /// certain.
-fn grant(ways: &mut Ways, context: &mut Context<'_>, number: u32, die: Die) {
+fn grant(bus: &mut Bus, context: &mut Context<'_>, number: u32, die: Die) {
     let followers = &mut context.chip.cache.followers;
     followers.set_stage(die, Stage::Transfers);
     let command = followers.command(die);
     let (delay, pages) = match command.has_data_in() {
-        true => (ways.timing.data_in(command.len()), command.len() as u64),
-        false => (ways.cycles(context.device.ftl.geometry(), command), 0),
+        true => (bus.timing.data_in(command.len()), command.len() as u64),
+        false => (bus.cycles(context.device.ftl.geometry(), command), 0),
     };
     let now = context.now;
-    let until = (now + delay.time).max(ways.through_dram(now, ways.timing.dram * pages));
-    let channel = &mut ways.channels[number as usize];
+    let until = (now + delay.time).max(bus.through_dram(now, bus.timing.dram * pages));
+    let channel = &mut bus.channels[number as usize];
     (channel.until, channel.holder, channel.is_awaited) = (until, Some(die), true);
-    ways.timers.set(delay.line.0, until, number);
+    bus.timers.set(delay.line.0, until, number);
     if !context.draining {
         context.device.recorder.channel_busy(number, command.cause(), now, until);
     }
-    ways.record_transfer(number, (command, 0), pages, now, until);
+    bus.record_transfer(number, (command, 0), pages, now, until);
 }
 
 /// The command that followed on a die's has its data, or its cycles have passed.
-fn transferred(passage: &mut Passage, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
+fn transferred(backend: &mut Backend, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
     let followers = &mut context.chip.cache.followers;
     let command = followers.command(die);
     let is_data = command.has_data_in() && (command.is_of_host() || command.is_mixed());
     if command.kind() == OpKind::Program {
         followers.set_stage(die, Stage::Ready);
     } else {
-        read_next(&mut passage.ways, context, die);
+        read_next(&mut backend.bus, context, die);
     }
-    passage.release(context, number);
+    backend.release(context, number);
     if is_data { Transferred::DataAhead(die) } else { Transferred::Nothing }
 }
 
 /// The array reads for the command that follows on that of a die. Before it does, the register is copied.
-fn read_next(ways: &mut Ways, context: &mut Context<'_>, die: Die) {
+fn read_next(bus: &mut Bus, context: &mut Context<'_>, die: Die) {
     let CacheModes { followers, lead } = &mut context.chip.cache;
     followers.set_stage(die, Stage::Array);
     let (command, busy, lead) = (*followers.command(die), followers.busy(OpKind::Read), lead.line);
-    let Delay { time, line } = ways.time_of_array(context, die, &command, command.load());
+    let Delay { time, line } = bus.time_of_array(context, die, &command, command.load());
     let (from, until) = (context.now, context.now + busy + time);
     let line = if busy == Duration::ZERO { line } else { lead };
-    ways.timers.set(line.0, until, ways.rank_of_array(die));
+    bus.timers.set(line.0, until, bus.rank_of_array(die));
     if !context.draining {
         context.device.recorder.die_busy(die, OpKind::Read, from, until);
     }
-    ways.record_array(context.device.ftl.geometry(), die, &command, name_of(&command), from, until);
+    bus.record_array(context.device.ftl.geometry(), die, &command, name_of(&command), from, until);
 }
 
 /// A die's command is done, and the one that followed on it takes its place.
-fn promote(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
+fn promote(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
     let (&command, stage) = context.chip.cache.followers.take(die);
     (record.command, record.sent) = (command, 0);
     let (kind, cause) = (record.command.kind(), record.command.cause());
@@ -370,7 +370,7 @@ fn promote(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut Di
     match (stage, kind) {
         (Stage::Waits | Stage::Transfers, _) => record.phase = Phase::Command,
         (Stage::Ready, OpKind::Program) => {
-            ways.start_array(context, die, record, record.command.load(), context.now);
+            bus.start_array(context, die, record, record.command.load(), context.now);
         }
         (Stage::Ready, _) => {
             record.phase = Phase::Register;

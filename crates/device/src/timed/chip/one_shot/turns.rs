@@ -10,7 +10,7 @@ use crate::timed::Timed;
 use crate::timed::command::{Carried, Command, Item, Pass};
 use crate::timed::commands::program_placed;
 use crate::timed::context::Context;
-use crate::timed::die::Ways;
+use crate::timed::die::Bus;
 use crate::timed::host::Host;
 use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Timing};
@@ -110,7 +110,7 @@ impl Chip<Any> for Wordlines {
         Some(!command.is_first_pass())
     }
 
-    fn gathers(ways: &mut Ways, context: &mut Context<'_>, die: Die, command: &mut Command) -> bool {
+    fn gathers(bus: &mut Bus, context: &mut Context<'_>, die: Die, command: &mut Command) -> bool {
         if command.kind() != OpKind::Program || !context.chip.wordlines.are_on() {
             return false;
         }
@@ -130,7 +130,7 @@ impl Chip<Any> for Wordlines {
             context.queues.wake(die);
         }
         if let Some(at) = due {
-            ways.set_timer_of_chip(context.chip.wordlines.due_line, at);
+            bus.set_timer_of_chip(context.chip.wordlines.due_line, at);
         }
         !is_whole
     }
@@ -148,13 +148,13 @@ impl Chip<Any> for Wordlines {
     /// The second pass of wordlines, if it is due; or a wordline that the host has waited for too long, or waits for with FUA or a
     /// FLUSH, is filled up and programmed.
     fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
-        let Timed { context, host, passage, .. } = timed;
+        let Timed { context, host, backend, .. } = timed;
         if !context.chip.wordlines.are_on() {
             return false;
         }
-        if context.chip.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die)) {
+        if context.chip.wordlines.begin_second_pass(&context.device.flash, die, backend.next_command(die)) {
             timed.start(die);
-        } else if Wordlines::fills_up(context, host, die, passage.next_command(die)) {
+        } else if Wordlines::fills_up(context, host, die, backend.next_command(die)) {
             timed.start_or_gather(die);
         } else {
             return false;
@@ -174,11 +174,11 @@ impl Chip<Any> for Wordlines {
 
     /// Wordlines are to be filled up.
     fn timer(timed: &mut Timed<'_, '_>) {
-        let Timed { context, passage, .. } = timed;
+        let Timed { context, backend, .. } = timed;
         let (dies, next) = context.chip.wordlines.take_due(&context.device.flash, context.now);
         dies.into_iter().for_each(|die| context.queues.wake(die));
         if let Some(at) = next {
-            passage.ways.set_timer_of_chip(context.chip.wordlines.due_line, at);
+            backend.bus.set_timer_of_chip(context.chip.wordlines.due_line, at);
         }
     }
 }

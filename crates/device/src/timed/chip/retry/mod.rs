@@ -16,7 +16,7 @@ use crate::errors::Refusal;
 use crate::gang;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
-use crate::timed::die::{DieRecord, Phase, Ways, count};
+use crate::timed::die::{Bus, DieRecord, Phase, count};
 use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Timing};
 use again::Again;
@@ -93,7 +93,7 @@ impl Chip<Any> for Retries {
     }
 
     /// Data age from the end of their program on.
-    fn runs(_: &mut Ways, context: &mut Context<'_>, _: Die, record: &mut DieRecord, (_, until): (Instant, Instant)) {
+    fn runs(_: &mut Bus, context: &mut Context<'_>, _: Die, record: &mut DieRecord, (_, until): (Instant, Instant)) {
         let Some(media) = &mut context.chip.retries.media else { return };
         if record.command.kind() == OpKind::Program {
             let flash = &context.device.flash;
@@ -126,7 +126,7 @@ impl Chip<Any> for Retries {
     }
 
     /// Pages that could not be corrected are read again, once a read that follows in cache mode has left the registers.
-    fn is_left(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
+    fn is_left(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
         let Some(again) = context.chip.retries.dies.get_mut(die.index()) else { return false };
         again.end();
         if !again.is_due() || Features::is_followed_by_read(context, die) {
@@ -137,12 +137,12 @@ impl Chip<Any> for Retries {
         let load = record.command.load();
         count(context, die, &record.command, load);
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::Retry));
-        if ways.timing.has_command_cycles() {
+        if bus.timing.has_command_cycles() {
             // The channel is released next, and goes to commands first.
             record.phase = Phase::Command;
-            ways.channels[record.channel as usize].commands.push_back(die);
+            bus.channels[record.channel as usize].commands.push_back(die);
         } else {
-            ways.start_array(context, die, record, load, context.now);
+            bus.start_array(context, die, record, load, context.now);
         }
         true
     }

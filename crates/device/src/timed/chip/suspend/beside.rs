@@ -13,7 +13,7 @@ use crate::timed::commands::reads::FoundRead;
 use crate::timed::commands::settle::Stand;
 use crate::timed::commands::{Action, Commands};
 use crate::timed::context::Context;
-use crate::timed::die::{Passage, Phase};
+use crate::timed::die::{Backend, Phase};
 use crate::timed::host::Host;
 use crate::timed::plan::{Chip, Features, Plan};
 use crate::timed::queues::Transaction;
@@ -21,49 +21,49 @@ use crate::timed::queues::Transaction;
 /// Has a die, if its operation is suspended, read or program beside it or go on with it; or has it be suspended, if reads or
 /// writes wait that could be done then.
 pub(super) fn work(timed: &mut Timed<'_, '_>, die: Die) {
-    let Timed { context, host, commands, passage, .. } = timed;
-    if takes_work(passage, context, die) {
+    let Timed { context, host, commands, backend, .. } = timed;
+    if takes_work(backend, context, die) {
         if let Some(found) = find_read(commands, context, die) {
-            commands.read_found(context, passage.next_command(die), die, found);
+            commands.read_found(context, backend.next_command(die), die, found);
             timed.start(die);
         } else if context.assembles() {
             if context.chip.suspend.operations.let_writes_by(die) && makes_ready(timed, die) {
                 timed.context.chip.suspend.operations.note_program(die);
                 start_ready(timed, die);
             } else {
-                let Passage { ways, dies, .. } = &mut timed.passage;
-                resume(ways, &mut timed.context, die, &mut dies[die.index()]);
+                let Backend { bus, dies, .. } = &mut timed.backend;
+                resume(bus, &mut timed.context, die, &mut dies[die.index()]);
             }
         } else if let Some(domain) = settle_and_find_write(commands, context, host, die) {
             context.chip.suspend.operations.note_program(die);
-            commands.build(context, host, passage.next_command(die), die, Action::Program(domain));
+            commands.build(context, host, backend.next_command(die), die, Action::Program(domain));
             timed.start(die);
         } else {
-            resume(&mut passage.ways, context, die, &mut passage.dies[die.index()]);
+            resume(&mut backend.bus, context, die, &mut backend.dies[die.index()]);
         }
         timed.note_choice(die);
-    } else if may_be_suspended(passage, context, die) && has_work(timed, die) {
-        let Timed { context, passage, .. } = timed;
+    } else if may_be_suspended(backend, context, die) && has_work(timed, die) {
+        let Timed { context, backend, .. } = timed;
         // Now or as soon as the chip takes that, unless the operation ends before.
-        let Passage { ways, dies, .. } = passage;
+        let Backend { bus, dies, .. } = backend;
         match context.chip.suspend.operations.when(die, context.now) {
-            When::Now => suspend(ways, context, die, &mut dies[die.index()]),
-            When::At(at) => wait_to_suspend(ways, context, die, at),
+            When::Now => suspend(bus, context, die, &mut dies[die.index()]),
+            When::At(at) => wait_to_suspend(bus, context, die, at),
             When::Never => {}
         }
     }
 }
 
 /// True if a die's operation is suspended, and the die does nothing.
-fn takes_work(passage: &Passage, context: &Context<'_>, die: Die) -> bool {
-    let is_held = passage.dies[die.index()].phase == Phase::Held;
+fn takes_work(backend: &Backend, context: &Context<'_>, die: Die) -> bool {
+    let is_held = backend.dies[die.index()].phase == Phase::Held;
     is_held && context.chip.suspend.operations.has_stopped(die)
 }
 
 /// True if a die's array works on an operation that may be suspended. With another program in the cache register it is not: a
 /// read needs that for its own data.
-fn may_be_suspended(passage: &Passage, context: &Context<'_>, die: Die) -> bool {
-    let works = passage.dies[die.index()].phase == Phase::Array && context.chip.suspend.operations.runs(die);
+fn may_be_suspended(backend: &Backend, context: &Context<'_>, die: Die) -> bool {
+    let works = backend.dies[die.index()].phase == Phase::Array && context.chip.suspend.operations.runs(die);
     works && !Features::has_more(context, die)
 }
 
@@ -83,7 +83,7 @@ fn has_work(timed: &mut Timed<'_, '_>, die: Die) -> bool {
 /// Has writes for a die that erases gather in the controller, until the array can program some of them or they are to be filled up.
 /// Returns whether a program is ready then. A write that does not complete one suspends nothing.
 fn makes_ready(timed: &mut Timed<'_, '_>, die: Die) -> bool {
-    let Timed { context, host, commands, passage, .. } = timed;
+    let Timed { context, host, commands, backend, .. } = timed;
     let mut command = Command::NONE;
     while !context.chip.suspend.operations.has_ready(die) {
         if let Some(domain) = settle_and_find_write(commands, context, host, die) {
@@ -91,7 +91,7 @@ fn makes_ready(timed: &mut Timed<'_, '_>, die: Die) -> bool {
         } else if !Features::fills_up(context, host, die, &mut command) {
             return false;
         }
-        if !Features::gathers(&mut passage.ways, context, die, &mut command) {
+        if !Features::gathers(&mut backend.bus, context, die, &mut command) {
             context.chip.suspend.operations.make_ready(die, &command);
         }
     }
@@ -101,7 +101,7 @@ fn makes_ready(timed: &mut Timed<'_, '_>, die: Die) -> bool {
 /// Starts the program that is ready for a die.
 pub(super) fn start_ready(timed: &mut Timed<'_, '_>, die: Die) {
     if let Some(program) = timed.context.chip.suspend.operations.take_ready(die) {
-        *timed.passage.next_command(die) = program;
+        *timed.backend.next_command(die) = program;
         timed.start(die);
     }
 }

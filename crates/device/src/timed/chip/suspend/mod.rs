@@ -15,7 +15,7 @@ use crate::timed::Timed;
 use crate::timed::array::name_of;
 use crate::timed::command::Command;
 use crate::timed::context::Context;
-use crate::timed::die::{ArrayDone, DieRecord, Phase, Ways};
+use crate::timed::die::{ArrayDone, Bus, DieRecord, Phase};
 use crate::timed::plan::{Any, Chip, Feature};
 use crate::timed::timing::{Line, Timing};
 use operations::Operations;
@@ -92,7 +92,7 @@ impl Chip<Any> for Suspend {
     }
 
     fn begins(
-        _: &mut Ways,
+        _: &mut Bus,
         context: &mut Context<'_>,
         die: Die,
         record: &mut DieRecord,
@@ -111,7 +111,7 @@ impl Chip<Any> for Suspend {
     }
 
     /// Where nothing is suspended, or a command came to its end, it goes on as elsewhere.
-    fn worked(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
+    fn worked(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
         let operations = &mut context.chip.suspend.operations;
         if !operations.are_on() {
             return None;
@@ -123,16 +123,16 @@ impl Chip<Any> for Suspend {
             return None;
         }
         if let Some((until, line)) = operations.end_wait(die) {
-            ways.timers.set(line.0, until, ways.rank_of_array(die));
+            bus.timers.set(line.0, until, bus.rank_of_array(die));
             return Some(ArrayDone::MayChoose);
         }
         let from = operations.end(die);
         let name = name_of(&record.command);
-        ways.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
+        bus.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
         None
     }
 
-    fn is_left(_: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
+    fn is_left(_: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
         let is_suspended = context.chip.suspend.operations.is_suspended(die);
         if is_suspended {
             record.phase = Phase::Held;
