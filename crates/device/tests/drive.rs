@@ -1,35 +1,13 @@
 //! Drives of real bytes: what is read is what was written, and over power cuts at any operation each sector holds what it may.
 
-mod common;
+#[path = "common/drives.rs"]
+mod drives;
 
 use device::drive::Drive;
 use device::drive::broken::BrokenPromise;
 use device::drive::sectors::{SectorCuts, SectorTally, try_sectors};
+use drives::{BUFFER, PROTECTED, config};
 use files::Interrupt;
-
-/// Two dies of two planes of 12 blocks of 8 pages of 2 KiB.
-const SMALL: [&str; 9] = [
-    "device.channels=1",
-    "device.chips_per_channel=1",
-    "device.dies_per_chip=2",
-    "device.planes_per_die=2",
-    "device.blocks_per_plane=12",
-    "device.pages_per_block=8",
-    "device.page_size=\"2KiB\"",
-    "device.user_capacity=\"400KiB\"",
-    "device.cell=\"slc\"",
-];
-
-const BUFFER: &str = "ftl.write_buffer.lru.size=\"16KiB\"";
-const PROTECTED: &str = "ftl.write_buffer.lru.power_loss=\"protected\"";
-
-fn config(sets: &[&str]) -> config::Config {
-    let sets: Vec<String> = SMALL.iter().chain(sets).map(|set| set.to_string()).collect();
-    match device::load(&config::Base::Preset("tbm-small".into()), &sets, None) {
-        Ok(loaded) => loaded.config,
-        Err(errors) => panic!("{}", errors),
-    }
-}
 
 fn cut(sets: &[&str], cuts: SectorCuts) -> SectorTally {
     try_sectors(&config(sets), &cuts, &Interrupt::default()).unwrap_or_else(|error| panic!("{sets:?}: {error}"))
@@ -82,6 +60,7 @@ const KINDS: &[&[&str]] = &[
         BUFFER,
         PROTECTED,
     ],
+    &["ftl.gc_schedule.paced.free_blocks=1", "ftl.write_buffer.fifo={ size = \"16KiB\", flush = \"free\" }"],
     &["ftl.map_unit=\"512B\""],
     &["ftl.map_unit=\"1KiB\"", BUFFER],
     &["ftl.map_unit=\"1KiB\"", "device.cell=\"mlc\"", "ftl.paired_page=\"supercap\"", BUFFER],

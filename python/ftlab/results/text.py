@@ -293,7 +293,8 @@ def notes(result: Result) -> list[str]:
     notes = []
     replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
     if not is_timed and _leaves_when_free(config["ftl"].get("write_buffer", "none")):
-        notes.append('flush = "free" of the write buffer is "full" here: under `count` no time passes')
+        executor = config["run"]["executor"]
+        notes.append(f'flush = "free" of the write buffer is "full" here: under `{executor}` no time passes')
     if config["workload"].get("trace") and is_timed and replay != "open":
         notes.append(f"the trace's times do not count: host.replay is {replay}, not open")
     if flood := overload(result):

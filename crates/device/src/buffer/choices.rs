@@ -2,7 +2,6 @@
 
 use base::{Choice, Param, ParamKind, Seam, Selection};
 use config::Config;
-use config::model::Executor;
 
 use crate::errors::Refusal;
 
@@ -28,7 +27,7 @@ const PARAMS: &[Param] = &[
         "flush",
         &["full", "free"],
         "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them. How \
-         full the buffer is then tells how much the host asks for. Without time, that is under `count`, `free` is `full`.",
+         full the buffer is then tells how much the host asks for. Without time, that is under `count` and `device`, `free` is `full`.",
     ),
     Param::word(
         "power_loss",
@@ -64,13 +63,6 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
-    // Under `count` it is `full`, which a note of the run says.
-    if selection.word("flush") == "free" && config.run.executor == Executor::Device {
-        return refuse(
-            format!("`{}` flushes whenever a die is free, and under `device` no time passes", selection.name),
-            format!("set `run.executor = \"timed\"`, or `write_buffer.{}.flush = \"full\"`", selection.name),
-        );
-    }
     let (size, page) = (selection.size("size"), crate::gang::page_size(config));
     let (print, pages) = (config::print_size, crate::gang::pages_in_words(config));
     if size % page != 0 || size == 0 {
