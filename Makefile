@@ -29,8 +29,9 @@ LIMITS_SECONDS ?= 3600
 # How many lives `make torture` tries; 8 take about an hour on two cores.
 LIVES ?= 8
 
-# How often `make torture` cuts the power under each file system and class of drives; 1000 take some three hours on two cores.
-CUTS ?= 1000
+# How often `make torture` cuts the power in the record of each file system on each class of drives, and under each live load.
+CUTS ?= 10000
+LIVE ?= 12
 
 .PHONY: help
 help: ## this list
@@ -133,7 +134,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
 	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
 	scripts/block-clients
-	$(PY) -m evidence.torture --cuts $(CUTS) --out docs/evidence
+	$(PY) -m evidence.torture --cuts $(CUTS) --live $(LIVE) --out docs/evidence
 
 .PHONY: papers
 papers: setup ## counts and claims on the papers' pages, from docs/evidence

@@ -158,18 +158,18 @@ def attached(server: Served) -> Iterator[str]:
 
 
 @contextmanager
-def mounted(device: str, where: Path) -> Iterator[Path]:
+def mounted(device: str, where: Path, *options: str) -> Iterator[Path]:
     """The file system of a device; it is let go of even if its device is gone."""
     where.mkdir(exist_ok=True)
-    command("mount", device, where)
+    command("mount", *options, device, where)
     try:
         yield where
     finally:
-        _let_go(where)
+        let_go(where)
 
 
-def _let_go(where: Path) -> None:
-    """A file system whose device failed may refuse to be written back, and is let go of."""
+def let_go(where: Path) -> None:
+    """Unmounts. A file system whose device failed may refuse to be written back, and is let go of."""
     for _ in range(50):
         if subprocess.run(["umount", where], capture_output=True, check=False).returncode == 0:
             return

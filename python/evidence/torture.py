@@ -1,24 +1,28 @@
 """Power cuts under file systems and databases on served drives.
 
-``python -m evidence.torture --cuts 200 --out docs/evidence`` ages a small drive of each class, makes ext4, xfs and
-btrfs on it, and databases on ext4, cuts the power at random operations of the flash, and looks each time
-(:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, and the exit code is
-1 if a promise is broken.
+``python -m evidence.torture --cuts 10000 --live 12 --out docs/evidence`` ages a small drive of each class, makes ext4,
+xfs and btrfs on it, and databases on ext4. Each load is recorded once, and the power goes off again and again while it
+is replayed (:mod:`evidence.recorded`); and it goes off under the live load, which has to act on it. After each cut it
+looks (:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, and the exit
+code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import math
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from evidence import served, torture_databases, torture_filesystems
+from evidence import recorded, served, torture_databases, torture_filesystems
+from evidence.recorded import Wanted
 from ftlab.cli.usage import say
 
 
@@ -29,20 +33,32 @@ class Oracle:
     name: str
     missing: Callable[[], str | None]
     torture: Callable[[Path, str, int, int], int]
-    share: float
-    """Of the cuts that are asked for: databases take longer to start."""
+    """Under a live load."""
+    replay: Callable[[Path, str, Wanted], recorded.Cuts]
+    """In a record of it."""
     unit: str
     """The unit of what was done."""
+    share: tuple[float, float] = (1.0, 1.0)
+    """Of the cuts that are asked for, in a record and live: databases take longer to start."""
 
 
 ORACLES = [
     *(
-        Oracle(kind.name, kind.missing, functools.partial(torture_filesystems.torture, kind), 1.0, "bytes")
+        Oracle(
+            kind.name, kind.missing, functools.partial(torture_filesystems.torture, kind),
+            functools.partial(torture_filesystems.torture_recorded, kind), "bytes",
+        )
         for kind in torture_filesystems.KINDS.values()
     ),
-    Oracle("SQLite", torture_databases.sqlite_missing, torture_databases.sqlite, 1.0, "transactions"),
-    Oracle("PostgreSQL", torture_databases.postgres_missing, torture_databases.postgres, 0.2, "transactions"),
-]
+    Oracle(
+        "SQLite", torture_databases.sqlite_missing, torture_databases.sqlite, torture_databases.sqlite_recorded,
+        "transactions", (0.1, 1.0),
+    ),
+    Oracle(
+        "PostgreSQL", torture_databases.postgres_missing, torture_databases.postgres,
+        torture_databases.postgres_recorded, "transactions", (0.1, 0.2),
+    ),
+]  # fmt: skip
 """All of them."""
 
 
@@ -63,27 +79,66 @@ class Tally:
         return f"| {self.oracle} | {self.drive} | {self.cuts:,} | {self.done} | {self.seconds:,.0f} | {verdict} |"
 
 
-def tried(oracle: Oracle, drive: str, cuts: int, seed: int) -> Tally:
-    """Tries an oracle on a class of drives."""
+def _tallied(oracle: Oracle, drive: str, cuts: int, work: Callable[[Path], tuple[int, str]]) -> Tally:
+    """The outcome of work in a directory, which is kept if a promise was broken."""
     began, place = time.monotonic(), Path(tempfile.mkdtemp(prefix="torture-"))
     problem, done = None, "-"
     try:
-        done = f"{oracle.torture(place, served.CHOICES[drive], cuts, seed):,} {oracle.unit}"
+        cuts, done = work(place)
     except AssertionError as error:
         problem = str(error)
         say(f"kept for a look: {place}")
     else:
         shutil.rmtree(place)
-    return Tally(oracle.name, drive, cuts, done, time.monotonic() - began, problem)
+    tally = Tally(oracle.name, drive, cuts, done, time.monotonic() - began, problem)
+    say(tally.row())
+    return tally
+
+
+def tried(oracle: Oracle, drive: str, cuts: int, seed: int) -> Tally:
+    """Tries an oracle's live load on a class of drives."""
+    return _tallied(oracle, drive, cuts, lambda place: (
+        cuts, f"{oracle.torture(place, served.CHOICES[drive], cuts, seed):,} {oracle.unit}"
+    ))  # fmt: skip
+
+
+def replayed(oracle: Oracle, drive: str, wanted: Wanted) -> Tally:
+    """Tries a record of an oracle's load on a class of drives."""
+
+    def work(place: Path) -> tuple[int, str]:
+        made = oracle.replay(place, served.CHOICES[drive], wanted)
+        return made.cuts, f"{made.operations:,} | {made.laps:,} | {made.second:,} | {made.behind:,}"
+
+    return _tallied(oracle, drive, wanted.cuts, work)
 
 
 PAGE = """\
 # Power cuts under file systems and databases
 
-`python -m evidence.torture --cuts {cuts} --seed {seed}` ({date}) served aged drives over NBD, and attached them
-through FUSE and a loop device. The power went off at operations of the flash drawn at random, also while a journal was
-replayed. After each cut the drive was opened again and looked at: files that were fsynced, the file system's own
-checker, committed transactions, balances, the database's checker.
+`python -m evidence.torture --cuts {cuts} --live {live} --seed {seed}` ({date}) served aged drives over NBD, and
+attached them through FUSE and a loop device. `volatile` and `protected` are their write buffers.
+
+## Recorded loads
+
+A load was recorded once, and replayed on a copy of the drive. The power went off at operations of the flash drawn at
+random, 25 apart on average: before an operation or in its middle, and in a fifth of the cuts once more in the restart.
+After each cut the drive restarted by a scan. All that the load ever writes was compared with what may be there, by map
+unit; after every 50th cut the whole drive was. The content was mounted, so that the kernel replayed the journal. Files
+that were fsynced had their digests, and transactions that were acknowledged were there. Then came the file system's
+checker, and the database's. *Second* are the cuts in restarts. *Behind* are the cuts that took writes along which were
+not flushed. *Operations* are those of the flash in a load without cuts, and a *lap* is a replay from its beginning.
+
+It proves what a drive leaves behind. It does not prove that a file system goes on well: the recorded one did not see
+the cut, and the drive was given the lost writes again.
+
+| who | drive | cuts | operations | laps | second | behind | seconds | promises |
+|---|---|---|---|---|---|---|---|---|
+{recorded}
+
+## Live loads
+
+The server ended at an operation of the flash drawn at random, under the load or while a journal was replayed. Then the
+drive was opened again and looked at in the same way, and the load went on.
 
 | who | drive | cuts | done | seconds | promises |
 |---|---|---|---|---|---|
@@ -91,34 +146,72 @@ checker, committed transactions, balances, the database's checker.
 {skipped}"""
 
 
+@dataclass
+class Page:
+    """The page, as far as it has come."""
+
+    options: argparse.Namespace
+    recorded: list[Tally]
+    live: list[Tally]
+    skipped: list[str]
+
+    def write(self) -> None:
+        """Writes it, if it was asked for."""
+        if self.options.out is None:
+            return
+        text = PAGE.format(
+            cuts=self.options.cuts, live=self.options.live, seed=self.options.seed, date=time.strftime("%Y-%m-%d"),
+            skipped="\n" * bool(self.skipped) + "".join(self.skipped),
+            recorded="\n".join(tally.row() for tally in self.recorded),
+            rows="\n".join(tally.row() for tally in self.live),
+        )  # fmt: skip
+        (self.options.out / "torture.md").write_text(text, encoding="utf-8")
+
+
+def _oracles(page: Page) -> Sequence[Oracle]:
+    """Those that can be tried here."""
+    found = []
+    for oracle in ORACLES:
+        if page.options.only and oracle.name not in page.options.only:
+            continue
+        if reason := oracle.missing():
+            page.skipped.append(f"Not tried: {oracle.name}, which {reason}.\n")
+            say(page.skipped[-1].strip())
+        else:
+            found.append(oracle)
+    return found
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command; 1 if a promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cuts", type=int, default=200, help="cuts of each oracle on each class of drives")
+    parser.add_argument(
+        "--cuts", type=int, default=200, help="cuts in the record of each file system on each class of drives"
+    )
+    parser.add_argument("--live", type=int, default=12, help="cuts under live loads, likewise")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", help="an oracle's name; may be repeated")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="of each record on each class; fewer cuts then"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="records that are replayed side by side")
     parser.add_argument("--out", type=Path, help="the directory of `torture.md`")
     options = parser.parse_args(arguments)
-    rows, skipped = [], []
-    for oracle in ORACLES:
-        if options.only and oracle.name not in options.only:
-            continue
-        if reason := oracle.missing():
-            skipped.append(f"Not tried: {oracle.name}, which {reason}.\n")
-            say(skipped[-1].strip())
-            continue
-        for drive in served.CHOICES:
-            tally = tried(oracle, drive, max(1, round(options.cuts * oracle.share)), options.seed)
-            say(tally.row())
-            rows.append(tally)
-    if options.out is not None:
-        page = PAGE.format(
-            cuts=options.cuts, seed=options.seed, date=time.strftime("%Y-%m-%d"),
-            skipped="\n" * bool(skipped) + "".join(skipped),
-            rows="\n".join(tally.row() for tally in rows),
-        )  # fmt: skip
-        (options.out / "torture.md").write_text(page, encoding="utf-8")
-    return int(any(tally.problem is not None for tally in rows))
+    page = Page(options, [], [], [])
+    oracles = [(oracle, drive) for oracle in _oracles(page) for drive in served.CHOICES]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        futures: list[Future[Tally]] = []
+        for oracle, drive in oracles if options.cuts > 0 else []:
+            cuts = max(1, round(options.cuts * oracle.share[0]))
+            wanted = Wanted(f"{oracle.name}, {drive}", cuts, options.seed, options.minutes * 60)
+            futures.append(pool.submit(replayed, oracle, drive, wanted))
+        for future in futures:
+            page.recorded.append(future.result())
+            page.write()
+    for oracle, drive in oracles if options.live > 0 else []:
+        page.live.append(tried(oracle, drive, max(1, round(options.live * oracle.share[1])), options.seed))
+        page.write()
+    return int(any(tally.problem is not None for tally in page.recorded + page.live))
 
 
 if __name__ == "__main__":

@@ -5,11 +5,15 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import subprocess
+import threading
+import time
+from bisect import bisect_right
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from evidence import served
+from evidence import recorded, served
 from evidence.served import Served, command
 from evidence.torture_filesystems import KINDS
 
@@ -114,6 +118,40 @@ def _check_sqlite(mnt: Path, cut: int, committed: int) -> int:
         return int(newest)
 
 
+def sqlite_recorded(place: Path, choices: str, wanted: recorded.Wanted) -> recorded.Cuts:
+    """Records transfers once, and cuts the power while they are replayed.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    ext4, chance, commits = KINDS["ext4"], Random(f"sqlite {wanted.seed}"), list[int]()
+    served.make(place, choices, ext4.mebibytes)
+    with recorded.Record.of(place) as (record, device):
+        command(*ext4.make, *ext4.keeps, device)
+        with served.mounted(device, place / "mnt") as mnt:
+            for journal in range(2):
+                with closing(_opened(mnt, journal)) as database:
+                    if journal == 0:
+                        record = replace(record, begins=record.clock())
+                    for _ in range(TRANSFERS):
+                        _transfer(database, chance, len(commits) + 1)
+                        commits.append(record.clock())
+
+    def look(position: int, content: Path) -> None:
+        with recorded.mounted(content, place / "mnt") as mnt:
+            try:
+                _check_sqlite(mnt, 0, bisect_right(commits, position))
+            except sqlite3.Error as error:
+                raise AssertionError(str(error)) from error
+        command(*ext4.check, content)
+
+    return recorded.cut(record, wanted, look)
+
+
+TRANSFERS = 200
+"""Transactions of SQLite that are recorded, with each kind of journal."""
+
+
 def _postgres_bin() -> Path | None:
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     return places[-1] if places and (places[-1] / "initdb").exists() else None
@@ -185,7 +223,11 @@ class Postgres:
         ]
         with suppress(AssertionError, subprocess.TimeoutExpired):
             self.run("pgbench", *words, "postgres", timeout_s=seconds + 60)
-        return sum(len(file.read_text().splitlines()) for file in self.socket.glob("acked.*"))
+        return sum(len(file.read_text().splitlines()) for file in self.logs())
+
+    def logs(self) -> list[Path]:
+        """A line for each transaction of :meth:`bench`."""
+        return sorted(self.socket.glob("acked.*"))
 
 
 def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_writes: bool = True) -> int:
@@ -198,10 +240,7 @@ def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_write
     """
     chance = Random(f"postgres {seed}")
     served.make(place, choices, 256)
-    # The server's user has to come to its files.
-    for part in (place, *place.parents):
-        if part.stat().st_mode & 0o001 == 0:
-            part.chmod(part.stat().st_mode | 0o011)
+    _let_others_in(place)
     server, database = Served(place), Postgres(place, full_page_writes=full_page_writes)
     with served.attached(server) as device:
         # Files lie in clusters of PostgreSQL's pages.
@@ -241,10 +280,92 @@ def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_write
     return committed
 
 
+BENCH_S = 12
+"""Seconds of pgbench that are recorded."""
+
+
+class _Acknowledged:
+    """When transactions were acknowledged, as positions in a record."""
+
+    def __init__(self, record: recorded.Record) -> None:
+        self.record = record
+        self.samples: list[tuple[int, float]] = []
+        self.commits: list[float] = []
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self._sample)
+        self.thread.start()
+
+    def _sample(self) -> None:
+        while not self.ends.wait(0.0005):
+            now = time.time()
+            self.samples.append((self.record.clock(), now))
+
+    def end(self, logs: list[Path]) -> None:
+        """Reads pgbench's own logs, which have the time of each end."""
+        self.ends.set()
+        self.thread.join()
+        words = [line.split() for log in logs for line in log.read_text().splitlines()]
+        self.commits = sorted(int(word[4]) + int(word[5]) * 1e-6 for word in words)
+
+    def at(self, position: int) -> int:
+        """Transactions whose log had surely reached the drive before a position."""
+        # What was acknowledged before a sample depends on nothing behind the position that it found.
+        last = bisect_right(self.samples, (position, float("inf"))) - 1
+        return bisect_right(self.commits, self.samples[last][1]) if last >= 0 else 0
+
+
+def postgres_recorded(
+    place: Path, choices: str, wanted: recorded.Wanted, *, full_page_writes: bool = True
+) -> recorded.Cuts:
+    """Records pgbench once, and cuts the power while it is replayed.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    ext4 = KINDS["ext4"]
+    served.make(place, choices, 256)
+    _let_others_in(place)
+    with recorded.Record.of(place) as (record, device):
+        command(*ext4.make, *ext4.keeps, "-O", "bigalloc", "-C", 8192, device)
+        with served.mounted(device, place / "mnt"):
+            database = Postgres(place, full_page_writes=full_page_writes)
+            database.make()
+            database.start()
+            database.run("pgbench", "-h", database.socket, "-i", "-q", "-s", 1, "postgres")
+            database.query("CHECKPOINT")
+            acknowledged = _Acknowledged(record)
+            record = replace(record, begins=record.clock())
+            # Pages are written back in between, too.
+            database.bench(BENCH_S // 2)
+            logs = [log.rename(log.with_name(f"first-{log.name}")) for log in database.logs()]
+            database.query("CHECKPOINT")
+            database.bench(BENCH_S // 2)
+            acknowledged.end([*logs, *database.logs()])
+            database.stop("fast")
+
+    def look(position: int, content: Path) -> None:
+        with recorded.mounted(content, place / "mnt"):
+            try:
+                _check_postgres(database, acknowledged.at(position))
+            finally:
+                _kill_postgres(database)
+        command(*ext4.check, content)
+
+    return recorded.cut(record, wanted, look)
+
+
+def _let_others_in(place: Path) -> None:
+    """The server's user has to come to its files."""
+    for part in (place, *place.parents):
+        if part.stat().st_mode & 0o001 == 0:
+            part.chmod(part.stat().st_mode | 0o011)
+
+
 def _kill_postgres(database: Postgres) -> None:
     """The power of its machine goes off too."""
     with suppress(AssertionError, OSError, subprocess.TimeoutExpired):
-        database.stop("immediate")
+        if (database.data / "postmaster.pid").exists():
+            database.stop("immediate")
 
 
 def _check_postgres(database: Postgres, committed: int) -> int:

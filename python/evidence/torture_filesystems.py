@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from evidence import served
+from evidence import recorded, served
 from evidence.served import Served, command
 
 
@@ -23,6 +23,10 @@ class FileSystem:
     check: Sequence[str]
     mebibytes: int
     """The drive under it: as small as it can be made."""
+    keeps: Sequence[str]
+    """Options of `make` that discard nothing, so that an aged drive stays full."""
+    check_file: Sequence[str] = ()
+    """Options of `check` for a file."""
 
     def missing(self) -> str | None:
         """The reason why it cannot be tried here."""
@@ -32,11 +36,27 @@ class FileSystem:
 KINDS = {
     kind.name: kind
     for kind in (
-        FileSystem("ext4", ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0"], ["fsck.ext4", "-fn"], 96),
-        FileSystem("xfs", ["mkfs.xfs", "-q", "-f"], ["xfs_repair", "-n"], 320),
-        FileSystem("btrfs", ["mkfs.btrfs", "-q", "-f"], ["btrfs", "check", "--readonly"], 128),
+        FileSystem("ext4", ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0"], ["fsck.ext4", "-fn"], 96,
+                   ["-E", "lazy_itable_init=0,nodiscard"]),
+        FileSystem("xfs", ["mkfs.xfs", "-q", "-f"], ["xfs_repair", "-n"], 320, ["-K"], ["-f"]),
+        FileSystem("btrfs", ["mkfs.btrfs", "-q", "-f"], ["btrfs", "check", "--readonly"], 128, ["-K"]),
     )
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a file, and the positions of a record between which it was made."""
+
+    name: str
+    begins: int
+    ends: int
+    digest: str | None
+    """Of what was fsynced; without one it may be as before, or as begun, or gone."""
+
+
+MAILS = 400
+"""Changes of a load that is recorded."""
 
 
 @dataclass
@@ -49,6 +69,9 @@ class Mail:
     changing: set[str] = field(default_factory=set)
     """Names of which something was begun since: they may be as before, or as begun, or gone."""
     written: int = 0
+    clock: Callable[[], int] = int
+    """The time by which changes are noted: 0 for ever, or the position in a record."""
+    history: list[Change] = field(default_factory=list)
 
     def go_on(self, place: Path) -> None:
         """One operation.
@@ -56,7 +79,11 @@ class Mail:
         Raises:
             OSError: the power is gone.
         """
-        name = f"box-{self.chance.randrange(40)}"
+        name, begins = f"box-{self.chance.randrange(40)}", self.clock()
+        self._change(place, name)
+        self.history.append(Change(name, begins, self.clock(), self.kept.get(name)))
+
+    def _change(self, place: Path, name: str) -> None:
         data = self.chance.randbytes(self.chance.choice([700, 4096, 20_000, 150_000]))
         self.written += len(data)
         if name in self.kept and self.chance.random() < 0.2:
@@ -74,16 +101,36 @@ class Mail:
             self.kept[name] = hashlib.sha256(data).hexdigest()
             self.changing.discard(name)
 
+    def kept_at(self, position: int) -> dict[str, str]:
+        """By name, the digests of files that lasted at a position, and were not being changed."""
+        kept: dict[str, str] = {}
+        for change in self.history:
+            if change.begins > position:
+                break
+            kept.pop(change.name, None)
+            if change.digest is not None and change.ends <= position:
+                kept[change.name] = change.digest
+        return kept
+
     def check(self, place: Path) -> None:
         """Checks that fsynced files are there.
 
         Raises:
             AssertionError: it is not.
         """
-        for name, digest in self.kept.items():
-            found = hashlib.sha256((place / name).read_bytes()).hexdigest()
-            assert found == digest, f"{name} is not what was fsynced"
+        check_files(place, self.kept)
         self.changing.clear()
+
+
+def check_files(place: Path, kept: Mapping[str, str]) -> None:
+    """Checks files by their digests.
+
+    Raises:
+        AssertionError: one of them is another one.
+    """
+    for name, digest in kept.items():
+        found = hashlib.sha256((place / name).read_bytes()).hexdigest()
+        assert found == digest, f"{name} is not what was fsynced"
 
 
 def _write(file: Path, data: bytes, *, lasts: bool) -> None:
@@ -151,3 +198,26 @@ def _look(kind: FileSystem, place: Path, mail: Mail) -> None:
     finally:
         code = server.end()
     assert code == 0, server.said
+
+
+def torture_recorded(kind: FileSystem, place: Path, choices: str, wanted: recorded.Wanted) -> recorded.Cuts:
+    """Records a load of mail once, and cuts the power while it is replayed.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    served.make(place, choices, kind.mebibytes)
+    with recorded.Record.of(place) as (record, device):
+        command(*kind.make, *kind.keeps, device)
+        mail = Mail(Random(f"{kind.name} {wanted.seed}"), clock=record.clock)
+        record = replace(record, begins=record.clock())
+        with served.mounted(device, place / "mnt", "-o", "discard") as mnt:
+            for _ in range(MAILS):
+                mail.go_on(mnt)
+
+    def look(position: int, content: Path) -> None:
+        with recorded.mounted(content, place / "mnt") as mnt:
+            check_files(mnt, mail.kept_at(position))
+        command(*kind.check, *kind.check_file, content)
+
+    return recorded.cut(record, wanted, look)

@@ -69,6 +69,28 @@ class Server:
     def stop(self) -> None:
         """Ends in good order: what was acknowledged is in the image."""
 
+class Replay:
+    """A drive, and a load on it that was recorded with `--log-writes`."""
+
+    position: int
+    """Position in the log of the request that comes next."""
+    def __init__(
+        self,
+        kind: Kind,
+        source: str,
+        sets: Sequence[str],
+        image: str | PathLike[str],
+        log: str | PathLike[str],
+    ) -> None: ...
+    def go_to(self, position: int) -> int:
+        """Goes on to a position with the power on; the operations of the flash."""
+
+    def cut(self, at: int, *, during: bool, second: int | None, whole: bool) -> str | None:
+        """Goes on until a power cut, and restarts; what was found, as JSON text, or nothing at the end of the load."""
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Writes what the drive holds to a file."""
+
 def survival(
     kind: Kind,
     source: str,

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from evidence import served, torture, torture_filesystems
+from evidence import recorded, served, torture, torture_databases, torture_filesystems
+from evidence.recorded import Wanted
 from evidence.served import Served, command
-from evidence.torture_filesystems import KINDS, Mail
+from evidence.torture_filesystems import KINDS, Change, Mail
+
+Look = Callable[[int, Path], None]
+
+needs_ext4 = pytest.mark.skipif(KINDS["ext4"].missing() is not None, reason=str(KINDS["ext4"].missing()))
 
 
 @pytest.mark.parametrize("oracle", torture.ORACLES, ids=lambda oracle: str(oracle.name))
@@ -24,7 +31,56 @@ def test_a_few_cuts_lose_nothing(oracle: torture.Oracle) -> None:
     assert re.fullmatch(r"[1-9][\d,]* (bytes|transactions)", tally.done), tally
 
 
-@pytest.mark.skipif(KINDS["ext4"].missing() is not None, reason=str(KINDS["ext4"].missing()))
+@pytest.mark.parametrize("oracle", torture.ORACLES, ids=lambda oracle: str(oracle.name))
+def test_cuts_in_a_record_lose_nothing(oracle: torture.Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    if reason := oracle.missing():
+        pytest.skip(reason)
+    monkeypatch.setattr(torture_databases, "BENCH_S", 2)
+    monkeypatch.setattr(torture_databases, "TRANSFERS", 20)
+    monkeypatch.setattr(torture_filesystems, "MAILS", 40)
+    cuts = 2 if oracle.name == "PostgreSQL" else 8
+    tally = torture.replayed(oracle, "protected", Wanted(oracle.name, cuts))
+    assert tally.problem is None, tally
+    operations, laps, second, behind = (int(word.replace(",", "")) for word in tally.done.split(" | "))
+    assert tally.cuts == cuts and operations > 100 and laps >= 1, tally
+    assert second <= cuts and behind <= cuts, tally
+
+
+@needs_ext4
+def test_a_record_without_its_flushes_loses_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drive that takes no flush holds what it may of a record without flushes, and the file system finds it out."""
+    cut = recorded.cut
+
+    def forgetful(record: recorded.Record, wanted: Wanted, look: Look) -> recorded.Cuts:
+        log = bytearray((tmp_path / "log").read_bytes())
+        (entries,) = struct.unpack_from("<Q", log, 16)
+        at = 512
+        for _ in range(entries):
+            _, sectors, flags = struct.unpack_from("<3Q", log, at)
+            if flags == 1:
+                struct.pack_into("<Q", log, at + 16, 0)
+            at += 512 * (1 + (0 if flags == 4 else sectors))
+        (tmp_path / "log").write_bytes(log)
+        return cut(record, wanted, look)
+
+    monkeypatch.setattr(recorded, "cut", forgetful)
+    monkeypatch.setattr(torture_filesystems, "MAILS", 60)
+    with pytest.raises(AssertionError, match="lap 1"):
+        torture_filesystems.torture_recorded(
+            KINDS["ext4"], tmp_path, served.CHOICES["volatile"], Wanted("without flushes", 100)
+        )
+
+
+def test_what_is_kept_follows_from_the_position() -> None:
+    mail = Mail(Random(1))
+    mail.history = [Change("a", 0, 10, "x"), Change("b", 10, 20, "y"), Change("a", 30, 40, None)]
+    assert mail.kept_at(5) == {}
+    assert mail.kept_at(10) == {"a": "x"}
+    assert mail.kept_at(29) == {"a": "x", "b": "y"}
+    assert mail.kept_at(30) == {"b": "y"}
+
+
+@needs_ext4
 def test_a_lost_file_is_found(tmp_path: Path) -> None:
     """An image that goes back to what it was is what a drive that forgets is like."""
     served.make(tmp_path, served.CHOICES["volatile"], KINDS["ext4"].mebibytes)

@@ -10,6 +10,7 @@ mod errors;
 mod files;
 mod guard;
 mod policy;
+mod replay;
 mod run;
 mod serve;
 mod survival;
@@ -29,6 +30,8 @@ mod _core {
     use super::files::{Staging, check_writable, discard_unfinished, remedy};
     #[pymodule_export]
     use super::policy::{Block, Device, conform_victim};
+    #[pymodule_export]
+    use super::replay::RecordedReplay;
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

@@ -14,6 +14,8 @@ mod cost;
 pub(crate) mod executor;
 pub mod open;
 mod protected;
+mod recorded;
+pub mod replay;
 pub mod sectors;
 mod trims;
 

@@ -1,0 +1,298 @@
+//! A recorded load on a drive whose power goes off again and again.
+//!
+//! One record of a file system or a database gives as many cuts as there are operations of the flash. The drive goes on from each restart:
+//! what the power took of the acknowledged writes is written once more, then comes the request that was cut. So it lives through all
+//! cuts, and grows old over them.
+//!
+//! After each restart every map unit that the load writes has to hold its newest acknowledged state, or that of the request in flight; on
+//! a drive with a volatile buffer also a state since the last flush. A unit of several states, one part from each, is torn.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use config::Config;
+use serde_json::{Value, json};
+
+use super::broken::BrokenPromise;
+use super::recorded::{Recorded, RecordedKind, RecordedLoad};
+use super::{Drive, DriveError};
+use crate::errors::RunError;
+
+/// A drive and the load on it.
+pub struct Replay {
+    config: Config,
+    drive: Drive,
+    load: RecordedLoad,
+    /// The request that comes next.
+    next: usize,
+    /// All bytes as acknowledged.
+    newest: Vec<u8>,
+    /// By unit that may hold an older state: those states, oldest first.
+    older: BTreeMap<u32, Vec<Vec<u8>>>,
+    /// Units that the load ever writes.
+    touched: Vec<u32>,
+    /// What a restart found in place of the newest state. It is written once more before the load goes on.
+    behind: BTreeMap<u32, Vec<u8>>,
+    broken: Option<BrokenPromise>,
+}
+
+/// A power cut in the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadCut {
+    /// The power goes off at this operation of the flash from now on, `during` it or just before.
+    pub at: u64,
+    /// See `at`.
+    pub during: bool,
+    /// It goes off once more, at this operation of the restart if it has so many.
+    pub second: Option<u64>,
+    /// All units of the drive are looked at, and not only those that the load writes.
+    pub whole: bool,
+}
+
+/// What was found after a cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadCutFound {
+    /// All requests before this position of the log were acknowledged.
+    pub position: u64,
+    /// Units that hold an older state.
+    pub behind: u64,
+    /// The power went off a second time.
+    pub second: bool,
+    /// A promise that was broken, in words.
+    pub problem: Option<String>,
+}
+
+impl LoadCutFound {
+    /// As an object.
+    pub fn to_json(&self) -> Value {
+        json!({ "position": self.position, "behind": self.behind, "second": self.second, "problem": self.problem })
+    }
+}
+
+impl Replay {
+    /// The load of a log on the drive of an image, of which a copy is made in memory.
+    ///
+    /// # Errors
+    /// [`RunError`]; its text is for the user.
+    pub fn open(config: &Config, image: &Path, log: &Path) -> Result<Replay, RunError> {
+        let opened = Drive::open(config, image, true)?;
+        Replay::on(config, opened.into_image().clone(), log)
+    }
+
+    /// The same on an image in memory.
+    ///
+    /// # Errors
+    /// As [`Replay::open`].
+    pub fn on(config: &Config, image: nand::Image, log: &Path) -> Result<Replay, RunError> {
+        let mut drive = Drive::over(config, image)?;
+        let load = RecordedLoad::open(log, drive.size()).map_err(RunError::Input)?;
+        let mut newest = vec![0; drive.size() as usize];
+        drive.read(0, &mut newest).map_err(|error| RunError::Failed(error.to_string()))?;
+        let unit = drive.page_size();
+        let mut touched: Vec<u32> = load.requests.iter().flat_map(|request| units(request.kind, unit)).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let (older, behind) = Default::default();
+        Ok(Replay { config: config.clone(), drive, load, next: 0, newest, older, touched, behind, broken: None })
+    }
+
+    /// Breaks a promise from now on, over restarts too: for proof that it is found.
+    pub fn breaks(&mut self, broken: Option<BrokenPromise>) {
+        self.broken = broken;
+        self.drive.breaks(broken);
+    }
+
+    /// Position of the request that comes next.
+    pub fn position(&self) -> u64 {
+        self.load.requests.get(self.next).map_or(self.load.end(), |request| request.position)
+    }
+
+    /// Goes on to a position of the log with the power on. Returns the operations of the flash.
+    ///
+    /// # Errors
+    /// [`RunError::Failed`].
+    pub fn go_to(&mut self, position: u64) -> Result<u64, RunError> {
+        self.drive.cut_after(u64::MAX, false);
+        self.catch_up().map_err(|error| failed(&error))?;
+        while self.next < self.load.requests.len() && self.position() < position {
+            self.send_next().map_err(|error| failed(&error))?;
+        }
+        Ok(self.drive.operations())
+    }
+
+    /// Goes on until a cut, and restarts. Nothing if the load comes to its end before.
+    ///
+    /// # Errors
+    /// [`RunError`] where the drive fails with the power on, or cannot be opened again.
+    pub fn cut(&mut self, cut: LoadCut) -> Result<Option<LoadCutFound>, RunError> {
+        self.drive.cut_after(u64::MAX, false);
+        self.catch_up().map_err(|error| failed(&error))?;
+        self.drive.cut_after(cut.at, cut.during);
+        loop {
+            if self.next == self.load.requests.len() {
+                return Ok(None);
+            }
+            match self.send_next() {
+                Ok(()) => {}
+                Err(DriveError::PowerCut) => break,
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        let second = self.restart(cut.second)?;
+        let position = self.load.requests[self.next].position;
+        let problem = self.look(cut.whole);
+        Ok(Some(LoadCutFound { position, behind: self.behind.len() as u64, second, problem }))
+    }
+
+    /// Sends the next request, and takes note of what may be there from then on. If it fails it is the next one still.
+    fn send_next(&mut self) -> Result<(), DriveError> {
+        let request = self.load.requests[self.next];
+        let data = match request.kind {
+            RecordedKind::Write { .. } => self.load.data(&request),
+            _ => &[],
+        };
+        let unit = self.drive.page_size();
+        for touched in units(request.kind, unit) {
+            let state = unit_of(&self.newest, touched, unit).to_vec();
+            self.older.entry(touched).or_default().push(state);
+        }
+        let (offset, length) = request.kind.range();
+        let part = &mut self.newest[offset as usize..(offset + length) as usize];
+        match request.kind {
+            RecordedKind::Write { fua, .. } => {
+                part.copy_from_slice(data);
+                self.drive.write(offset, data, fua)?;
+                if fua || self.drive.is_protected() {
+                    units(request.kind, unit).for_each(|unit| drop(self.older.remove(&unit)));
+                }
+            }
+            RecordedKind::Discard { .. } => {
+                part.fill(0);
+                self.drive.trim(offset, length)?;
+            }
+            RecordedKind::Flush => {
+                self.drive.flush()?;
+                self.older.clear();
+            }
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Opens the drive anew, as after a power cut. Returns whether there was a second one.
+    fn restart(&mut self, second: Option<u64>) -> Result<bool, RunError> {
+        let mut image = self.drive.device.flash.nand_mut().detach().expect("a drive stores bytes");
+        let mut was_cut = false;
+        if let Some(at) = second {
+            let again = Drive::over_until(&self.config, image, Some((at, at % 2 == 1)))?;
+            was_cut = again.device.flash.is_off();
+            image = again.into_image();
+        }
+        self.drive = Drive::over(&self.config, image)?;
+        self.drive.breaks(self.broken);
+        self.drive.check();
+        Ok(was_cut)
+    }
+
+    /// Compares what the drive holds. Returns what is wrong.
+    fn look(&mut self, whole: bool) -> Option<String> {
+        let unit = self.drive.page_size();
+        let request = self.load.requests[self.next];
+        let count = (self.newest.len() as u64 / unit) as u32;
+        let all = 0..if whole { count } else { 0 };
+        let touched = if whole { &[][..] } else { &self.touched[..] };
+        let mut found = vec![0; unit as usize];
+        self.behind.clear();
+        let mut behind = BTreeMap::new();
+        for number in touched.iter().copied().chain(all) {
+            if let Err(error) = self.drive.read(u64::from(number) * unit, &mut found) {
+                return Some(error.to_string());
+            }
+            if found == unit_of(&self.newest, number, unit) {
+                continue;
+            }
+            let states = self.older.get(&number).map_or(&[][..], Vec::as_slice);
+            if !states.contains(&found) {
+                return Some(format!(
+                    "unit {number} holds none of the {} states that it may hold, after entry {} of the log, a {:?}",
+                    states.len() + 1,
+                    self.next,
+                    request.kind
+                ));
+            }
+            behind.insert(number, found.clone());
+        }
+        self.forget_in_flight(request, &mut behind, &mut found);
+        self.behind = behind;
+        None
+    }
+
+    /// The request in flight was not acknowledged: its predecessor's state is the one to come back to.
+    fn forget_in_flight(&mut self, request: Recorded, behind: &mut BTreeMap<u32, Vec<u8>>, found: &mut [u8]) {
+        let unit = self.drive.page_size();
+        for number in units(request.kind, unit) {
+            // What was found of it stays there until it is sent again.
+            let is_there = !behind.contains_key(&number);
+            let before = self.older.get_mut(&number).and_then(Vec::pop).expect("it was noted");
+            let newest = unit_mut(&mut self.newest, number, unit);
+            found.copy_from_slice(newest);
+            newest.copy_from_slice(&before);
+            if is_there && found != before {
+                behind.insert(number, found.to_vec());
+            } else if behind.get(&number) == Some(&before) {
+                behind.remove(&number);
+            }
+        }
+        self.older.clear();
+    }
+
+    /// Writes what is behind once more.
+    fn catch_up(&mut self) -> Result<(), DriveError> {
+        let unit = self.drive.page_size();
+        for (number, found) in std::mem::take(&mut self.behind) {
+            self.drive.write(u64::from(number) * unit, unit_of(&self.newest, number, unit), false)?;
+            if !self.drive.is_protected() {
+                self.older.entry(number).or_default().push(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the drive holds after a restart to a file.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn export(&self, path: &Path) -> std::io::Result<()> {
+        let unit = self.drive.page_size();
+        let file = File::options().write(true).create(true).truncate(true).open(path)?;
+        file.set_len(self.newest.len() as u64)?;
+        for &number in &self.touched {
+            let state = self.behind.get(&number).map_or(unit_of(&self.newest, number, unit), Vec::as_slice);
+            // Holes are zeros.
+            if state.iter().any(|&byte| byte != 0) {
+                file.write_all_at(state, u64::from(number) * unit)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: &DriveError) -> RunError {
+    RunError::Failed(error.to_string())
+}
+
+/// The units that a request touches.
+fn units(kind: RecordedKind, unit: u64) -> impl Iterator<Item = u32> {
+    let (offset, length) = kind.range();
+    (offset / unit..(offset + length).div_ceil(unit)).map(|number| number as u32)
+}
+
+fn unit_of(bytes: &[u8], number: u32, unit: u64) -> &[u8] {
+    &bytes[(u64::from(number) * unit) as usize..][..unit as usize]
+}
+
+fn unit_mut(bytes: &mut [u8], number: u32, unit: u64) -> &mut [u8] {
+    &mut bytes[(u64::from(number) * unit) as usize..][..unit as usize]
+}

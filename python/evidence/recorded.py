@@ -1,0 +1,160 @@
+"""A load that is recorded once, and replayed on a drive whose power goes off again and again.
+
+The record is the stream of requests that a file system sent, with its flushes: what ``ftlab serve --log-writes``
+leaves. It is replayed inside this process, on a copy of the drive in memory, and cut at any operation of the flash.
+After each cut the drive restarts, all that the load writes is compared with what may be there, and the drive's content
+is looked at as a file. Then the drive goes on. So one record gives as many cuts as it has operations.
+
+The file system that wrote it does not see the cut, so it does not act on it: that is for the cuts of a live load
+(:mod:`evidence.torture_filesystems`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from evidence import served
+from evidence.served import Served, command
+from ftlab import _core
+from ftlab.api.configs import Source
+from ftlab.cli.usage import say
+
+GAP = 25
+"""Operations of the flash from one cut to the next, on average. Each cut tears a page; a collection that loses more
+pages than its victim has invalid ones finds no room."""
+
+TELL_EVERY_S = 120.0
+"""Between two lines on how far it is."""
+
+WHOLE_EVERY = 50
+"""After every so many cuts the whole drive is compared, and not only what the load writes."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The record of a load, on a drive that was aged."""
+
+    place: Path
+    begins: int
+    """The position in the log from which on the power may go off: what lies before has made the file system."""
+
+    @classmethod
+    @contextmanager
+    def of(cls, place: Path) -> Iterator[tuple[Record, str]]:
+        """Records what is done to the block device that it gives; the position is set by :meth:`begin`."""
+        shutil.copy(place / "disk", place / "aged")
+        server = Served(place, "--log-writes", str(place / "log"))
+        with served.attached(server) as device:
+            yield cls(place, 0), device
+        assert server.end() == 0, server.said
+
+    def clock(self) -> int:
+        """The position now: all that was acknowledged lies before it."""
+        return (self.place / "log").stat().st_size
+
+    def replays(self) -> _core.Replay:
+        """The load from its beginning, on the aged drive."""
+        source = Source.of(self.place / "drive.toml")
+        return _core.Replay(source.kind, source.text, [], self.place / "aged", self.place / "log")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The cuts that are asked for."""
+
+    name: str
+    cuts: int
+    seed: int = 1
+    seconds: float = math.inf
+    """It ends after so many with what there is."""
+
+
+@dataclass
+class Cuts:
+    """What cuts in a record came to."""
+
+    cuts: int = 0
+    second: int = 0
+    """In restarts."""
+    behind: int = 0
+    """Cuts that took writes along that were not flushed."""
+    laps: int = 0
+    operations: int = 0
+    """Of the flash, in one lap without cuts."""
+
+
+def cut(record: Record, wanted: Wanted, look: Callable[[int, Path], None]) -> Cuts:
+    """Cuts as often as wanted; `look` gets the position before which all was acknowledged, and the content as a file.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    chance, done = Random(f"{wanted.name} {wanted.seed}"), Cuts()
+    began = told = time.monotonic()
+    replay = record.replays()
+    replay.go_to(record.begins)
+    done.operations = replay.go_to(2**62)
+    with tempfile.TemporaryDirectory(prefix="cut-", dir=_memory()) as scratch:
+        content = Path(scratch) / "content"
+        while not _ends(wanted, done, began):
+            replay = record.replays()
+            replay.go_to(record.begins)
+            done.laps += 1
+            while not _ends(wanted, done, began):
+                if done.cuts > 0 and time.monotonic() > told + TELL_EVERY_S:
+                    told = time.monotonic()
+                    passed = told - began
+                    left = min(passed / done.cuts * (wanted.cuts - done.cuts), wanted.seconds - passed)
+                    say(
+                        f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go"
+                    )
+                at, during = chance.randrange(2 * GAP), chance.random() < 0.5
+                second = chance.randrange(30) if chance.random() < 0.2 else None
+                whole = done.cuts % WHOLE_EVERY == 0
+                text = replay.cut(at, during=during, second=second, whole=whole)
+                if text is None:
+                    break
+                found = json.loads(text)
+                done.cuts += 1
+                done.second += found["second"]
+                done.behind += found["behind"] > 0
+                where = f"lap {done.laps}, cut {done.cuts}, {'during' if during else 'before'} operation {at}"
+                assert found["problem"] is None, f"{where}: {found['problem']}"
+                replay.export(content)
+                try:
+                    look(found["position"], content)
+                except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
+                    shutil.copy(content, record.place / "content")
+                    raise AssertionError(f"{where}, position {found['position']}: {error}") from error
+    return done
+
+
+def _ends(wanted: Wanted, done: Cuts, began: float) -> bool:
+    return done.cuts >= wanted.cuts or (done.cuts > 0 and time.monotonic() > began + wanted.seconds)
+
+
+def _memory() -> str | None:
+    """A place in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+@contextmanager
+def mounted(content: Path, where: Path) -> Iterator[Path]:
+    """The file system of a file."""
+    where.mkdir(exist_ok=True)
+    command("mount", "-o", "loop", content, where)
+    try:
+        yield where
+    finally:
+        served.let_go(where)
