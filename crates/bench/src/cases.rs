@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::child::Measurement;
-use crate::features::{DriveRun, FeatureRun};
+use crate::features::{DriveRun, DriveState, FeatureRun};
 use crate::mechanisms::{self, Mechanism, MechanismRun};
 use crate::{Failure, floor, limit, probe, run, traces};
 
@@ -165,6 +165,8 @@ pub(crate) enum Case {
     State(Size, FtlSet),
     /// The same for a device with a mechanism; not reported.
     MechanismState(Mechanism),
+    /// The same for a drive; not reported.
+    DriveState(DriveState),
     /// Writes a trace; not reported.
     TraceFile(traces::WrittenFormat),
 }
@@ -199,7 +201,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
         cases.extend(Mechanism::ALL.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
     }
     cases.extend(FeatureRun::all().into_iter().map(Case::Feature));
-    cases.extend(DriveRun::ALL.map(Case::Drive));
+    cases.extend(DriveRun::all().map(Case::Drive));
     if !quick {
         let (choices, depth) = (FtlSet::Static, DEPTH);
         cases.push(Case::Run(EngineRun { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
@@ -249,6 +251,7 @@ impl Case {
             Case::Trace(format) => format!("trace-{}", format.name()),
             Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
             Case::MechanismState(mechanism) => format!("state-24g-{}", mechanism.name()),
+            Case::DriveState(state) => state.name(),
             Case::TraceFile(format) => format!("file-{}", format.name()),
         }
     }
@@ -269,6 +272,7 @@ impl Case {
             Case::Run(run) => Some(Case::State(run.size, run.choices)),
             Case::Mechanism(run) => run.state().map(Case::MechanismState),
             Case::Feature(_) => Some(Case::State(Size::Small, FtlSet::Static)),
+            Case::Drive(run) => Some(Case::DriveState(run.state())),
             Case::Trace(format) => Some(Case::TraceFile(format)),
             _ => None,
         }
@@ -302,11 +306,12 @@ impl Case {
             Case::Run(run) => run::measure(run, &needed, requests)?,
             Case::Mechanism(run) => run.measure(&needed, requests)?,
             Case::Feature(run) => run.measure(&needed, requests)?,
-            Case::Drive(run) => run.measure(requests)?,
+            Case::Drive(run) => run.measure(&needed, requests)?,
             Case::Precondition => run::precondition()?,
             Case::Trace(format) => traces::read(*format, &needed)?,
             Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,
             Case::MechanismState(mechanism) => mechanisms::age(*mechanism, &self.file(scratch))?,
+            Case::DriveState(state) => state.age(&self.file(scratch))?,
             Case::TraceFile(format) => traces::write(*format, &self.file(scratch))?,
         };
         figures.peak_rss_mb = metrics::Stopwatch::start().usage().peak_rss_mb;

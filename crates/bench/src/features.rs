@@ -71,22 +71,100 @@ impl FeatureRun {
     }
 }
 
+/// The requests of a drive's host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DriveLoad {
+    /// Writes as the preset has them: one map unit of 4 KiB.
+    Write,
+    /// The same, seven reads to three writes.
+    Mixed,
+    /// Writes of a flash page, which is the map unit too.
+    PageWrite,
+    /// Seven reads to three writes, likewise.
+    PageMixed,
+    /// The captured trace of the repository, in an open loop.
+    Trace,
+}
+
+impl DriveLoad {
+    const ALL: [DriveLoad; 5] =
+        [DriveLoad::Write, DriveLoad::Mixed, DriveLoad::PageWrite, DriveLoad::PageMixed, DriveLoad::Trace];
+
+    fn name(self) -> &'static str {
+        match self {
+            DriveLoad::Write => "write",
+            DriveLoad::Mixed => "mixed",
+            DriveLoad::PageWrite => "page-write",
+            DriveLoad::PageMixed => "page-mixed",
+            DriveLoad::Trace => "trace",
+        }
+    }
+
+    fn has_pages(self) -> bool {
+        matches!(self, DriveLoad::PageWrite | DriveLoad::PageMixed)
+    }
+
+    fn settings(self) -> Vec<String> {
+        let read_fraction = |mix: Mix| format!("workload.read_fraction={:?}", mix.read_fraction());
+        match self {
+            DriveLoad::Write | DriveLoad::PageWrite => vec![read_fraction(Mix::Write)],
+            DriveLoad::Mixed | DriveLoad::PageMixed => vec![read_fraction(Mix::Mixed)],
+            DriveLoad::Trace => vec![
+                format!("workload.trace={}/../../traces/varmail-220k.csv.zst", env!("CARGO_MANIFEST_DIR")),
+                "host.replay=open".into(),
+            ],
+        }
+    }
+}
+
+/// A drive in its state of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DriveState {
+    preset: &'static str,
+    /// A map unit is a flash page.
+    has_pages: bool,
+}
+
+impl DriveState {
+    pub(crate) fn name(self) -> String {
+        format!("state-{}{}", self.preset, if self.has_pages { "-page" } else { "" })
+    }
+
+    fn settings(self) -> Vec<String> {
+        let pages: &[&str] = if self.has_pages { &["ftl.map_unit=page", "workload.request_size=16KiB"] } else { &[] };
+        pages.iter().map(|set| (*set).to_owned()).collect()
+    }
+
+    /// Ages the drive as its preset says, and saves it.
+    pub(crate) fn age(self, path: &Path) -> Result<Measurement, Failure> {
+        run::save(self.preset, self.settings(), path)
+    }
+}
+
 /// One execution of the engine as a drive, with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DriveRun(&'static str);
+pub(crate) struct DriveRun {
+    preset: &'static str,
+    load: DriveLoad,
+}
 
 impl DriveRun {
     /// The presets of drives, with a part of their blocks.
-    pub(crate) const ALL: [DriveRun; 5] = [
-        DriveRun("client-tlc-small"),
-        DriveRun("enterprise-tlc-small"),
-        DriveRun("qlc-small"),
-        DriveRun("qlc-dense-small"),
-        DriveRun("modern-tlc-small"),
-    ];
+    const PRESETS: [&'static str; 5] =
+        ["client-tlc-small", "enterprise-tlc-small", "qlc-small", "qlc-dense-small", "modern-tlc-small"];
+
+    /// Every drive under every load.
+    pub(crate) fn all() -> impl Iterator<Item = DriveRun> {
+        DriveRun::PRESETS.into_iter().flat_map(|preset| DriveLoad::ALL.map(|load| DriveRun { preset, load }))
+    }
 
     pub(crate) fn name(self) -> String {
-        format!("timed-{}-mixed", self.0)
+        format!("timed-{}-{}", self.preset, self.load.name())
+    }
+
+    /// The state that it starts from.
+    pub(crate) fn state(self) -> DriveState {
+        DriveState { preset: self.preset, has_pages: self.load.has_pages() }
     }
 
     /// Host requests: some seconds of CPU time.
@@ -94,14 +172,16 @@ impl DriveRun {
         1 << 20
     }
 
-    /// Runs the engine for so many requests; the drive is aged before, as its preset says.
-    pub(crate) fn measure(self, requests: u64) -> Result<Measurement, Failure> {
-        carry_out(&self.setup(), requests)
+    /// Runs the engine for so many requests, from a saved state.
+    pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Measurement, Failure> {
+        carry_out(&self.setup(state), requests)
     }
 
-    fn setup(self) -> BenchSetup {
-        let sets = vec![format!("workload.read_fraction={:?}", Mix::Mixed.read_fraction())];
-        BenchSetup { preset: self.0, timed: true, sets }
+    fn setup(self, state: &Path) -> BenchSetup {
+        let mut sets = self.state().settings();
+        sets.extend(self.load.settings());
+        sets.push(format!("run.precondition.state={}", state.display()));
+        BenchSetup { preset: self.preset, timed: true, sets }
     }
 }
 
@@ -125,9 +205,24 @@ mod tests {
 
     #[test]
     fn every_small_preset_with_a_link_is_a_drive() {
-        let has_link = |name: &&'static str| configuration(&DriveRun(name).setup(), 1).unwrap().host.link.is_some();
+        let setup = |preset, load| DriveRun { preset, load }.setup(Path::new("device.state"));
+        let has_link =
+            |name: &&'static str| configuration(&setup(name, DriveLoad::Mixed), 1).unwrap().host.link.is_some();
         let small = config::PRESETS.iter().map(|preset| preset.name).filter(|name| name.ends_with("-small"));
-        let drives: Vec<DriveRun> = small.filter(has_link).map(DriveRun).collect();
-        assert!(drives.iter().all(|drive| DriveRun::ALL.contains(drive)), "{drives:?}");
+        let drives: Vec<&str> = small.filter(has_link).collect();
+        assert!(drives.iter().all(|drive| DriveRun::PRESETS.contains(drive)), "{drives:?}");
+    }
+
+    #[test]
+    fn every_drive_has_a_configuration_that_is_accepted() {
+        for run in DriveRun::all() {
+            let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
+            assert_eq!(
+                config.host.replay == config::model::Replay::Open,
+                run.load == DriveLoad::Trace,
+                "{}",
+                run.name()
+            );
+        }
     }
 }

@@ -114,7 +114,13 @@ pub(crate) fn age(size: Size, choices: FtlSet, path: &Path) -> Result<Measuremen
 
 /// Brings a configuration to its steady state and saves it.
 pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> Result<Measurement, Failure> {
-    sets.extend(["run.executor=count", "run.precondition=steady", "workload.requests=1"].map(String::from));
+    sets.push("run.precondition=steady".into());
+    save(preset, sets, path)
+}
+
+/// Ages a configuration as it says, and saves it.
+pub(crate) fn save(preset: &str, mut sets: Vec<String>, path: &Path) -> Result<Measurement, Failure> {
+    sets.extend(["run.executor=count", "workload.requests=1"].map(String::from));
     let summary = simulate(&load(preset, &sets)?, Some(path))?;
     let mut figures = Measurement::default();
     figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));
