@@ -190,6 +190,8 @@ pub struct Timers {
     blocks: u32,
     /// By line: the key of its first event, or [`NEVER`].
     heads: [u64; MAX_LINES],
+    /// By block of lines: the least of these.
+    least: [u64; MAX_LINES / BLOCK],
     lines: Box<[TimerLine; MAX_LINES]>,
     /// Behind all that have keys.
     far: Vec<Far>,
@@ -213,6 +215,7 @@ impl Timers {
             base: 0,
             blocks: lines.max(1).div_ceil(BLOCK as u32),
             heads: [NEVER; MAX_LINES],
+            least: [NEVER; MAX_LINES / BLOCK],
             lines: Box::new([TimerLine::EMPTY; MAX_LINES]),
             far: Vec::new(),
         }
@@ -257,6 +260,7 @@ impl Timers {
         let line = Timers::line(key);
         self.lines[line].join(key);
         self.heads[line] = key.min(self.heads[line]);
+        self.least[line / BLOCK] = key.min(self.least[line / BLOCK]);
         self.first = key.min(self.first);
     }
 
@@ -279,6 +283,7 @@ impl Timers {
         self.far.clear();
         self.lines.fill(TimerLine::EMPTY);
         self.heads.fill(NEVER);
+        self.least.fill(NEVER);
         self.first = NEVER;
         self.base = events.iter().map(|event| event.at.0).min().unwrap_or(self.base);
         self.bound = self.now.0.checked_sub(self.base).map_or(0, |after| after.saturating_add(1) << TIME);
@@ -325,7 +330,7 @@ impl Timers {
     #[inline]
     fn end_change(&mut self, line: usize) {
         self.heads[line] = self.lines[line].head();
-        self.first = self.earliest();
+        self.first = self.earliest(line / BLOCK);
         if self.first == NEVER && !self.far.is_empty() {
             self.count_anew();
         }
@@ -337,18 +342,13 @@ impl Timers {
         self.heads[line as usize % MAX_LINES] == NEVER && self.far.iter().all(|event| event.line != line)
     }
 
-    /// The first of all lines.
+    /// The first of all lines, where one of this block has changed.
     #[inline]
-    fn earliest(&self) -> u64 {
-        let first_of = |&[a, b, c, d, e, f, g, h]: &[u64; BLOCK]| a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+    fn earliest(&mut self, block: usize) -> u64 {
         let (blocks, _) = self.heads.as_chunks::<BLOCK>();
-        let mut first = first_of(&blocks[0]);
-        if self.blocks > 1 {
-            for block in &blocks[1..self.blocks as usize] {
-                first = first.min(first_of(block));
-            }
-        }
-        first
+        let [a, b, c, d, e, f, g, h] = blocks[block];
+        self.least[block] = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+        self.least[1..self.blocks as usize].iter().fold(self.least[0], |first, &least| first.min(least))
     }
 }
 
