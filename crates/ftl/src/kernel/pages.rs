@@ -100,10 +100,11 @@ impl Kernel {
     pub(crate) fn next_valid(&self, unit: Unit, from: Slot) -> Option<Slot> {
         let first = self.geometry.ppn(unit, Slot::FIRST).index();
         let mut slots = self.geometry.slots_from(from);
+        let mut pages = self.reverse[first..first + self.geometry.unit_slots() as usize][from.index()..].iter();
         // A loop, which is part of its caller wherever that is; a search by closure is a call where there are several callers.
         let slot = loop {
             let slot = slots.next()?;
-            if self.reverse[first + slot.index()] != NONE {
+            if *pages.next()? != NONE {
                 break slot;
             }
         };

@@ -172,11 +172,7 @@ impl<'a> Pick<'a> {
     /// The pages of the next row that has any; of the first one, if those that are left lie behind the cursor.
     fn into_row(self, job: &mut Job, group: &mut Group) {
         let geometry = self.kernel.geometry();
-        let next = |from: Slot| {
-            let mut slots = geometry.slots_from(from);
-            slots.find(|&slot| self.is_wanted(geometry.ppn(self.unit, slot)))
-        };
-        let Some(first) = next(job.cursor).or_else(|| next(Slot::FIRST)) else { return };
+        let Some(first) = self.next_wanted(job.cursor).or_else(|| self.next_wanted(Slot::FIRST)) else { return };
         let row = geometry.row_of_slot(first).0;
         job.cursor = first;
         let pages = geometry.slots_from(first).take_while(|&slot| geometry.row_of_slot(slot).0 == row);
@@ -243,6 +239,15 @@ impl<'a> Pick<'a> {
             None => self.kernel.is_valid(page),
             Some((stream, of)) => self.kernel.lpn_at(page).is_some_and(|lpn| of(lpn) == stream),
         }
+    }
+
+    /// The first slot of the victim from one on that has a valid page of the stream.
+    fn next_wanted(&self, from: Slot) -> Option<Slot> {
+        let mut slot = self.kernel.next_valid(self.unit, from)?;
+        while !self.is_wanted(self.kernel.geometry().ppn(self.unit, slot)) {
+            slot = self.kernel.next_valid(self.unit, slot.next())?;
+        }
+        Some(slot)
     }
 
     /// Fills the offset up behind the last pages of a victim.
