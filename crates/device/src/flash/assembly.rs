@@ -5,15 +5,13 @@
 //! A power cut loses the frames. Without time pages wait only for others that the array programs with them (`gather.rs`); one that is
 //! programmed by itself is programmed as soon as it is placed.
 
-use std::collections::BTreeMap;
-use std::iter;
-
 use base::programming::PROGRAMMING;
 use base::{Block, OpKind, Page, Ppn, Unit};
 use ftl::{PageAddress, PagePayload, Placed, Way};
 use nand::{ProgramMode, StoreKind};
 
 use super::faults::{Buffered, FailedProgram, Fate};
+use super::frames::Frames;
 use super::{Content, Flash, Programmed, Stamp, obey};
 
 /// A placed page.
@@ -46,8 +44,7 @@ pub(super) struct Assembly {
     pub(super) is_open: bool,
     /// Pages have frames even if they store nothing and are programmed like any other.
     keeps_all: bool,
-    /// By block and page.
-    pub(super) frames: BTreeMap<(Block, Page), Frame>,
+    pub(super) frames: Frames,
     /// By block, the page that is placed next; empty where pages are programmed one by one.
     next_pages: Vec<u16>,
     /// By block, wordlines whose second pass was sent; empty where there is one pass.
@@ -110,7 +107,7 @@ impl Flash {
     /// # Panics
     /// If a page waits for others that is no dummy page.
     pub(crate) fn open_assembly(&mut self, keeps_all: bool) {
-        for ((block, page), frame) in std::mem::take(&mut self.assembly.frames) {
+        for ((block, page), &frame) in std::mem::take(&mut self.assembly.frames).iter() {
             let Frame { data: Data::Held { content, .. }, is_needed: false, .. } = frame else {
                 unreachable!("pages are placed and not programmed");
             };
@@ -148,7 +145,7 @@ impl Flash {
         let may_wait = self.gathers();
         assert!(may_wait || frames.is_empty(), "pages are placed and not programmed");
         self.rest_assembly();
-        for frame in frames.values() {
+        for (_, frame) in frames.iter() {
             if let Some(old) = frame.old {
                 self.assembly.holding[old.index()] += 1;
             }
@@ -207,7 +204,7 @@ impl Flash {
 
     /// Takes the frame of a page, if it has one: its program has come to its end.
     pub(super) fn take_frame(&mut self, at: (Block, Page)) -> Option<Frame> {
-        let frame = self.assembly.frames.remove(&at)?;
+        let frame = self.assembly.frames.remove(at)?;
         if let Some(unit) = frame.old {
             self.let_go(unit);
         }
@@ -230,7 +227,7 @@ impl Flash {
 
     /// The erase of a unit waits for this page.
     pub(crate) fn is_held_back_by(&self, unit: Unit, ppn: Ppn) -> bool {
-        self.assembly.frames.get(&self.address(ppn)).is_some_and(|frame| frame.old == Some(unit))
+        self.assembly.frames.get(self.address(ppn)).is_some_and(|frame| frame.old == Some(unit))
     }
 
     /// A unit whose erase waits for no page any more.
@@ -251,19 +248,21 @@ impl Flash {
     /// A program of placed pages, or the only pass over their wordlines, has come to its end.
     pub(crate) fn programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
         for ppn in ppns {
-            if self.gathers() && !self.goes_by_itself(ppn) {
-                self.pass_ended(iter::once(ppn), Flash::program_unit);
-            } else {
-                self.program_frame(ppn);
+            if self.gathers() {
+                let at = self.address(ppn);
+                if !self.goes_by_itself(at) {
+                    self.pass_ended_at(ppn, at, Flash::program_unit);
+                    continue;
+                }
             }
+            self.program_frame(ppn);
         }
     }
 
     /// A placed page is programmed by itself where others gather: it is copied inside its plane or programmed once more, or its block
     /// uses LSB pages only.
-    fn goes_by_itself(&self, ppn: Ppn) -> bool {
-        let (block, page) = self.address(ppn);
-        let data = self.assembly.frames.get(&(block, page)).map(|frame| frame.data);
+    fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
+        let data = self.assembly.frames.get((block, page)).map(|frame| frame.data);
         let is_special =
             matches!(data, Some(Data::Copied { .. } | Data::Held { way: Way::Again | Way::BeginsLsbOnly, .. }));
         is_special || self.nand.blocks()[block.index()].is_lsb_only()
@@ -285,7 +284,7 @@ impl Flash {
 
     /// A page is placed for that way.
     fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
-        let data = self.assembly.frames.get(&at).map(|frame| frame.data);
+        let data = self.assembly.frames.get(at).map(|frame| frame.data);
         matches!(data, Some(Data::Held { way: of, .. }) if of == way)
     }
 
@@ -312,10 +311,18 @@ impl Flash {
     /// Each of these pages that is the last of its program unit comes with all of it.
     fn pass_ended(&mut self, ppns: impl Iterator<Item = Ppn>, pass: fn(&mut Flash, Block, Page) -> Programmed) {
         for ppn in ppns {
-            let (block, page) = self.address(ppn);
-            if self.nand.last_of_wordline(page) == page && pass(self, block, page) == Programmed::Failed {
-                self.note_failed_unit(ppn, (block, page));
-            }
+            self.pass_ended_at(ppn, self.address(ppn), pass);
+        }
+    }
+
+    fn pass_ended_at(
+        &mut self,
+        ppn: Ppn,
+        (block, page): (Block, Page),
+        pass: fn(&mut Flash, Block, Page) -> Programmed,
+    ) {
+        if self.nand.last_of_wordline(page) == page && pass(self, block, page) == Programmed::Failed {
+            self.note_failed_unit(ppn, (block, page));
         }
     }
 
@@ -372,13 +379,13 @@ impl Flash {
 
     /// A page is programmed, or has a frame.
     pub(crate) fn is_placed(&self, ppn: Ppn) -> bool {
-        self.is_programmed(ppn) || self.assembly.frames.contains_key(&self.address(ppn))
+        self.is_programmed(ppn) || self.has_frame(ppn)
     }
 
     /// The content of a page, which may wait for others.
     pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
         let (block, page) = self.address(ppn);
-        match self.assembly.frames.get(&(block, page)) {
+        match self.assembly.frames.get((block, page)) {
             Some(Frame { data: Data::Held { content, .. }, .. }) => *content,
             _ => self.content_at(block, page),
         }
@@ -529,7 +536,7 @@ impl Flash {
                 continue;
             }
             let (block, page) = self.address(ppn);
-            let way = match self.assembly.frames.get(&(block, page)) {
+            let way = match self.assembly.frames.get((block, page)) {
                 Some(&Frame { data: Data::Held { way, .. }, .. }) => way,
                 _ => Way::Plain,
             };

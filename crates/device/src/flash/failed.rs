@@ -28,8 +28,7 @@ impl Flash {
     pub(super) fn note_failed_unit(&mut self, at: Ppn, (block, last): (Block, Page)) {
         let geometry = self.geometry;
         let unit = geometry.unit_of(at);
-        let in_frames: Vec<Page> =
-            self.assembly.frames.range((block, Page::FIRST)..=(block, last)).map(|(&(_, page), _)| page).collect();
+        let in_frames: Vec<Page> = self.assembly.frames.pages_of(block).take_while(|&page| page <= last).collect();
         let lane = geometry.lane_of_slot(geometry.unit_and_slot(at).1);
         in_frames.into_iter().for_each(|page| self.give_up(geometry.ppn(unit, geometry.slot_at(page, lane))));
         let held = std::mem::take(&mut self.page_buffer);
@@ -61,19 +60,19 @@ impl Flash {
 
     /// The unit whose erase waits for a placed page.
     pub(crate) fn held_back_by(&self, at: Ppn) -> Option<Unit> {
-        self.assembly.frames.get(&self.address(at))?.old
+        self.assembly.frames.get(self.address(at))?.old
     }
 
     /// A page is placed, and the array does not have it.
     pub(crate) fn has_frame(&self, at: Ppn) -> bool {
-        self.assembly.frames.contains_key(&self.address(at))
+        self.assembly.frames.get(self.address(at)).is_some()
     }
 
     /// A version of a page was lost in a failed program, and the next one is placed already: if that is not programmed yet, the erase of
     /// a unit waits for it, as it did for the one that was lost.
     pub(crate) fn inherit(&mut self, newer: Ppn, old: Unit) {
         let at = self.address(newer);
-        if let Some(frame) = self.assembly.frames.get_mut(&at) {
+        if let Some(frame) = self.assembly.frames.get_mut(at) {
             let before = frame.old.replace(old);
             self.assembly.holding[old.index()] += 1;
             before.into_iter().for_each(|unit| self.let_go(unit));

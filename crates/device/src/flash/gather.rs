@@ -148,10 +148,9 @@ impl Flash {
 
     /// Pages that wait in a block are gone.
     pub(super) fn drop_frames(&mut self, block: Block) {
-        let pages = (block, Page::FIRST)..=(block, Page::new(u32::MAX));
-        let places: Vec<(Block, Page)> = self.assembly.frames.range(pages).map(|(&at, _)| at).collect();
-        for at in places {
-            self.take_frame(at);
+        let pages: Vec<Page> = self.assembly.frames.pages_of(block).collect();
+        for page in pages {
+            self.take_frame((block, page));
         }
     }
 
@@ -172,7 +171,7 @@ impl Flash {
         if self.assembly.frames.is_empty() {
             return None;
         }
-        match self.assembly.frames.get(&self.address(ppn))?.data {
+        match self.assembly.frames.get(self.address(ppn))?.data {
             Data::Held { content, .. } => Some(content),
             Data::Copied { .. } => None,
         }
@@ -184,15 +183,16 @@ impl Flash {
         if !self.holds_back(unit) {
             return None;
         }
-        let (&at, _) = self.assembly.frames.iter().find(|(_, frame)| frame.old == Some(unit))?;
-        Some(self.geometry.unit_of_block(at.0))
+        let waited_for = self.assembly.frames.iter().filter(|(_, frame)| frame.old == Some(unit));
+        let (block, _) = waited_for.map(|(at, _)| at).min()?;
+        Some(self.geometry.unit_of_block(block))
     }
 
     /// The reclaim unit of a page that waits for others, if there is one. Dummy pages need not have their second pass.
     pub(crate) fn unit_in_frames(&self) -> Option<Unit> {
-        let mut frames = self.assembly.frames.iter();
-        let (&(block, _), _) =
-            frames.find(|&(&(block, page), frame)| frame.is_needed || !self.nand.is_programmed(block, page))?;
+        let frames = self.assembly.frames.iter();
+        let waiting = frames.filter(|&((block, page), frame)| frame.is_needed || !self.nand.is_programmed(block, page));
+        let (block, _) = waiting.map(|(at, _)| at).min()?;
         Some(self.geometry.unit_of_block(block))
     }
 

@@ -7,6 +7,7 @@
 mod assembly;
 mod failed;
 mod faults;
+mod frames;
 mod gather;
 mod overlap;
 mod wordlines;

@@ -1,0 +1,151 @@
+//! Frames of the controller's RAM: the data of pages that are placed and not programmed.
+//!
+//! Few blocks have such pages at one time, and these a few each, which come and go in order. So a block that has some has a short
+//! list of its own, in which a page is found from the front.
+
+use std::collections::VecDeque;
+
+use base::{Block, Page};
+
+use super::assembly::Frame;
+
+/// The frames that are in use.
+#[derive(Clone, Default)]
+pub(super) struct Frames {
+    /// By block, the place of its list, counted from 1; 0: it has none. As far as blocks have had frames.
+    places: Vec<u32>,
+    lists: Vec<FramesOfBlock>,
+    /// Places of lists that no block has, counted likewise.
+    free: Vec<u32>,
+}
+
+/// The frames of a block, in the order of its pages.
+#[derive(Clone)]
+struct FramesOfBlock {
+    block: Block,
+    frames: VecDeque<(Page, Frame)>,
+}
+
+impl Frames {
+    /// True if there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.lists.len()
+    }
+
+    /// All of them, in no order that means anything.
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((Block, Page), &Frame)> {
+        self.lists.iter().flat_map(|list| list.frames.iter().map(|(page, frame)| ((list.block, *page), frame)))
+    }
+
+    /// Pages of a block that have frames, in order.
+    pub(super) fn pages_of(&self, block: Block) -> impl Iterator<Item = Page> {
+        self.list(block).into_iter().flat_map(|list| list.frames.iter().map(|&(page, _)| page))
+    }
+
+    /// The frame of a page.
+    #[inline]
+    pub(super) fn get(&self, (block, page): (Block, Page)) -> Option<&Frame> {
+        self.list(block)?.frames.iter().find(|(of, _)| *of == page).map(|(_, frame)| frame)
+    }
+
+    /// The same, to change it.
+    pub(super) fn get_mut(&mut self, (block, page): (Block, Page)) -> Option<&mut Frame> {
+        let at = self.place(block)?;
+        self.lists[at].frames.iter_mut().find(|(of, _)| *of == page).map(|(_, frame)| frame)
+    }
+
+    /// A page gets a frame, in place of the one that it may have.
+    pub(super) fn insert(&mut self, (block, page): (Block, Page), frame: Frame) {
+        let at = self.place(block).unwrap_or_else(|| self.begin_list(block));
+        let frames = &mut self.lists[at].frames;
+        if frames.back().is_none_or(|(last, _)| *last < page) {
+            return frames.push_back((page, frame));
+        }
+        match frames.binary_search_by_key(&page, |(of, _)| *of) {
+            Ok(at) => frames[at].1 = frame,
+            Err(at) => frames.insert(at, (page, frame)),
+        }
+    }
+
+    /// A page loses its frame. Returns that, if it had one.
+    pub(super) fn remove(&mut self, (block, page): (Block, Page)) -> Option<Frame> {
+        let place = self.place(block)?;
+        let frames = &mut self.lists[place].frames;
+        let (_, frame) = match frames.pop_front_if(|(of, _)| *of == page) {
+            Some(first) => first,
+            None => frames.remove(frames.iter().position(|(of, _)| *of == page)?)?,
+        };
+        if frames.is_empty() {
+            self.free.push(std::mem::take(&mut self.places[block.index()]));
+        }
+        Some(frame)
+    }
+
+    #[inline]
+    fn place(&self, block: Block) -> Option<usize> {
+        (*self.places.get(block.index())? as usize).checked_sub(1)
+    }
+
+    #[inline]
+    fn list(&self, block: Block) -> Option<&FramesOfBlock> {
+        self.place(block).map(|at| &self.lists[at])
+    }
+
+    /// A block gets a list. Returns where that is.
+    fn begin_list(&mut self, block: Block) -> usize {
+        if self.places.len() <= block.index() {
+            self.places.resize(block.index() + 1, 0);
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(FramesOfBlock { block, frames: VecDeque::new() });
+            self.lists.len() as u32
+        });
+        self.places[block.index()] = number;
+        let at = number as usize - 1;
+        self.lists[at].block = block;
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use engine::Chance;
+
+    use super::*;
+    use crate::flash::Content;
+    use crate::flash::assembly::Data;
+
+    /// Against a plain map, with pages that come out of order, twice, and go from anywhere.
+    #[test]
+    fn frames_are_those_of_a_plain_map() {
+        let (mut frames, mut plain) = (Frames::default(), BTreeMap::new());
+        let mut random = Chance::new(1, "frames");
+        for number in 0..20_000 {
+            let at = (Block::new(random.below_u32(5) * 7), Page::new(random.below_u32(9)));
+            let content = Content { data: number, ..Content::EMPTY };
+            let frame = Frame { data: Data::Held { content, way: ftl::Way::Plain }, is_needed: true, old: None };
+            let data = |frame: Frame| match frame.data {
+                Data::Held { content, .. } => content.data,
+                Data::Copied { .. } => unreachable!("all are held"),
+            };
+            assert_eq!(frames.get(at).copied().map(data), plain.get(&at).copied());
+            assert_eq!(frames.get_mut(at).copied().map(data), plain.get(&at).copied());
+            if random.below(2) == 0 {
+                frames.insert(at, frame);
+                plain.insert(at, number);
+            } else {
+                assert_eq!(frames.remove(at).map(data), plain.remove(&at));
+            }
+            let of_block = plain.range((at.0, Page::FIRST)..=(at.0, Page::new(u32::MAX))).map(|(&(_, page), _)| page);
+            assert!(frames.pages_of(at.0).eq(of_block));
+            let mut all: Vec<_> = frames.iter().map(|(at, &frame)| (at, data(frame))).collect();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(plain.iter().map(|(&at, &number)| (at, number))));
+            assert_eq!(frames.is_empty(), plain.is_empty());
+        }
+        assert!(frames.lists.len() <= 5, "lists are used again");
+    }
+}
