@@ -1,10 +1,8 @@
 //! What a die takes beside another command: pages of its other planes in the same command, a command while one is suspended, and one
 //! behind another in cache mode.
 
-use std::iter;
-
 use base::{Block, OpKind, Page, Ppn, Unit};
-use nand::{Cached, Violation};
+use nand::Cached;
 
 use super::{Flash, obey};
 
@@ -73,36 +71,26 @@ impl Flash {
         ask(&places[..count])
     }
 
-    /// Whether a page can be read while an operation on `suspended`, of that kind, is suspended.
-    pub(crate) fn may_read_while_suspended(
-        &self,
-        kind: OpKind,
-        suspended: impl ExactSizeIterator<Item = Ppn>,
-        ppn: Ppn,
-    ) -> bool {
-        self.while_suspended((kind, suspended), OpKind::Read, iter::once(ppn)).is_ok()
+    /// Where an operation on these pages works, one place for those that are programmed together.
+    pub(crate) fn places_of(&self, ppns: impl Iterator<Item = Ppn>, places: &mut Vec<(Block, Page)>) {
+        places.clear();
+        places.extend(ppns.map(|ppn| self.address(ppn)));
+        places.dedup_by_key(|&mut (block, page)| (block, self.nand.last_of_wordline(page)));
+    }
+
+    /// Whether a page can be read while an operation of that kind is suspended there.
+    pub(crate) fn may_read_while_suspended(&self, suspended: (OpKind, &[(Block, Page)]), ppn: Ppn) -> bool {
+        self.nand.check_while_suspended(suspended, OpKind::Read, &[self.address(ppn)]).is_ok()
     }
 
     /// Has the array confirm that a die takes a command while an operation is suspended.
     pub(crate) fn check_while_suspended(
         &self,
-        suspended: (OpKind, impl ExactSizeIterator<Item = Ppn>),
+        suspended: (OpKind, &[(Block, Page)]),
         kind: OpKind,
         ppns: impl ExactSizeIterator<Item = Ppn>,
     ) {
-        obey(self.while_suspended(suspended, kind, ppns));
-    }
-
-    #[inline]
-    fn while_suspended(
-        &self,
-        (suspended, of): (OpKind, impl ExactSizeIterator<Item = Ppn>),
-        kind: OpKind,
-        ppns: impl ExactSizeIterator<Item = Ppn>,
-    ) -> Result<(), Violation> {
-        self.at_places(of, |halves| {
-            self.at_places(ppns, |places| self.nand.check_while_suspended((suspended, halves), kind, places))
-        })
+        obey(self.at_places(ppns, |places| self.nand.check_while_suspended(suspended, kind, places)));
     }
 
     /// Has the array confirm that a die takes a command for these pages in cache mode, behind one that is not done.

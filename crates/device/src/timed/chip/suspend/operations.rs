@@ -1,9 +1,9 @@
 //! The operations of dies that may be suspended: which may be, when, and what is left of it.
 
-use base::{Die, Domain, Duration, Instant, Ppn, SuspendLimits};
+use base::{Block, Die, Domain, Duration, Instant, Page, Ppn, SuspendLimits};
 
 use crate::flash::Flash;
-use crate::timed::command::{Carried, Command};
+use crate::timed::command::{Carried, Command, MAX_PLANES};
 use crate::timed::timing::Line;
 
 /// Where the program or erase of a die is.
@@ -70,18 +70,23 @@ pub(super) struct Operations {
     limits: [Option<SuspendLimits>; 3],
     /// By die; empty where nothing is suspended.
     operations: Vec<Operation>,
+    /// By die, where its operation works.
+    places: Vec<Vec<(Block, Page)>>,
     /// By die, a program whose pages gathered while it erased, and which goes before what is left of that or behind it.
     ready: Vec<Option<Command>>,
 }
 
 impl Operations {
     /// Bytes for each die.
-    pub(super) const BYTES_OF_DIE: usize = size_of::<Operation>() + size_of::<Option<Command>>();
+    pub(super) const BYTES_OF_DIE: usize = size_of::<Operation>()
+        + size_of::<Vec<(Block, Page)>>()
+        + MAX_PLANES * size_of::<(Block, Page)>()
+        + size_of::<Option<Command>>();
 
     /// `dies`: none where nothing is suspended.
     pub(super) fn new(limits: [Option<SuspendLimits>; 3], dies: u32) -> Operations {
-        let ready = vec![None; dies as usize];
-        Operations { limits, operations: vec![Operation::NONE; dies as usize], ready }
+        let (places, ready) = (vec![Vec::new(); dies as usize], vec![None; dies as usize]);
+        Operations { limits, operations: vec![Operation::NONE; dies as usize], places, ready }
     }
 
     /// Whether anything is suspended on this device.
@@ -148,7 +153,15 @@ impl Operations {
     }
 
     /// The array of a die begins with a command that may be suspended.
-    pub(super) fn begin(&mut self, die: Die, command: &Command, (from, until): (Instant, Instant), line: Line) {
+    pub(super) fn begin(
+        &mut self,
+        flash: &Flash,
+        die: Die,
+        command: &Command,
+        (from, until): (Instant, Instant),
+        line: Line,
+    ) {
+        flash.places_of(command.ppns(), &mut self.places[die.index()]);
         let (state, rest, command) = (State::Runs, Duration::ZERO, *command);
         self.operations[die.index()] = Operation { state, suspends: 0, from, until, line, rest, programs: 0, command };
     }
@@ -256,15 +269,13 @@ impl Operations {
         let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
             return false;
         };
-        let command = &operation.command;
-        !flash.may_read_while_suspended(command.kind(), command.ppns(), ppn)
+        !flash.may_read_while_suspended((operation.command.kind(), &self.places[die.index()]), ppn)
     }
 
     /// Has the array confirm that a die takes a command beside the operation that is suspended.
     pub(super) fn check(&self, flash: &Flash, die: Die, beside: &Command) {
         if self.is_suspended(die) {
-            let of = &self.operations[die.index()].command;
-            let suspended = (of.kind(), of.ppns());
+            let suspended = (self.operations[die.index()].command.kind(), self.places[die.index()].as_slice());
             flash.check_while_suspended(suspended, beside.kind(), beside.ppns());
         }
     }
