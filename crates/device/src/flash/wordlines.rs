@@ -8,67 +8,49 @@ impl Flash {
     /// Whether all pages of a page's wordline are placed.
     #[inline]
     pub(crate) fn is_whole(&self, ppn: Ppn) -> bool {
-        let (block, page) = self.address(ppn);
-        self.are_placed(block, page)
+        let (block, number) = self.program_of(ppn);
+        self.has_placed(block, number)
     }
 
-    /// All pages of the wordline of a page are placed.
+    /// All pages of a program of that block and number are placed.
     #[inline]
-    fn are_placed(&self, block: Block, page: Page) -> bool {
-        self.nand.last_of_wordline(page).number() < self.next_page_of(self.last_block_of_row(block))
-    }
-
-    /// The block whose pages are placed last of those that are programmed together with pages of a block. Flash pages of a row are,
-    /// where they are of several pages.
-    #[inline]
-    fn last_block_of_row(&self, block: Block) -> Block {
-        if self.geometry.parts == 1 {
-            block
-        } else {
-            Block::new(block.number() + self.lanes_of_row(block).1 * self.geometry.blocks_per_plane)
-        }
+    fn has_placed(&self, block: Block, number: u32) -> bool {
+        (number + 1) * self.nand.pages_together() <= self.next_page_of(block)
     }
 
     /// The blocks whose pages are programmed together with those of a block that is the last one of them.
     pub(super) fn blocks_programmed_with(&self, last: Block) -> impl Iterator<Item = Block> + use<> {
-        let before = if self.geometry.parts == 1 { 0 } else { self.lanes_of_row(last).0 };
-        let blocks_per_plane = self.geometry.blocks_per_plane;
-        (0..=before).rev().map(move |lane| Block::new(last.number() - lane * blocks_per_plane))
-    }
-
-    /// Blocks of the reclaim unit of a block on planes before and behind its own.
-    fn lanes_of_row(&self, block: Block) -> (u32, u32) {
         let Geometry { unit_width, blocks_per_plane, .. } = self.geometry;
-        let lane = block.number() / blocks_per_plane % unit_width;
-        (lane, unit_width - 1 - lane)
+        let before = if self.geometry.parts == 1 { 0 } else { last.number() / blocks_per_plane % unit_width };
+        (0..=before).rev().map(move |lane| Block::new(last.number() - lane * blocks_per_plane))
     }
 
     /// A page is the last one to be placed of those that are programmed together.
     pub(crate) fn completes_program(&self, ppn: Ppn) -> bool {
-        self.is_last_of_wordline(ppn) && self.last_block_of_row(self.block_of(ppn)) == self.block_of(ppn)
+        let lane = self.geometry.lane_of_slot(self.geometry.unit_and_slot(ppn).1);
+        self.is_last_of_wordline(ppn) && (self.geometry.parts == 1 || lane + 1 == self.geometry.unit_width)
     }
 
-    /// Which program of its block brings a page, of those that program as much as it.
-    pub(crate) fn program_of(&self, ppn: Ppn) -> u32 {
-        self.page_offset(ppn).number() / self.nand.pages_together()
-    }
-
-    /// Two pages lie in blocks that are programmed together.
-    pub(crate) fn are_programmed_together(&self, first: Block, second: Block) -> bool {
-        self.last_block_of_row(first) == self.last_block_of_row(second)
+    /// The program that brings a page: the block whose page is the last of it to be placed, and its number there.
+    pub(crate) fn program_of(&self, ppn: Ppn) -> (Block, u32) {
+        let (unit, slot) = self.geometry.unit_and_slot(ppn);
+        let lane =
+            if self.geometry.parts == 1 { self.geometry.lane_of_slot(slot) } else { self.geometry.unit_width - 1 };
+        let number = self.geometry.page_of_slot(slot).number() / self.nand.pages_together();
+        (self.geometry.block_of(unit, lane), number)
     }
 
     /// Whether a page is the last one of its wordline.
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
-        let page = self.page_offset(ppn);
+        let page = self.geometry.page_of_slot(self.geometry.unit_and_slot(ppn).1);
         self.nand.last_of_wordline(page) == page
     }
 
     /// Whether all pages of the wordline behind a page's are placed as well, if there is one.
     pub(crate) fn is_next_whole(&self, ppn: Ppn) -> bool {
-        let (block, page) = self.address(ppn);
-        let next = self.nand.last_of_wordline(page).plus(1);
-        next.number() == self.geometry.pages_per_block || self.are_placed(block, next)
+        let (block, number) = self.program_of(ppn);
+        let is_last = (number + 1) * self.nand.pages_together() == self.geometry.pages_per_block;
+        is_last || self.has_placed(block, number + 1)
     }
 
     /// The last page of the wordline of a page.
@@ -96,15 +78,24 @@ impl Flash {
 
     /// Has the array confirm that pages can be read, likewise.
     pub(crate) fn check_final(&self, ppns: impl Iterator<Item = Ppn>) {
-        for (block, page) in ppns.map(|ppn| self.address(ppn)) {
+        for (block, page) in self.flash_pages(ppns) {
             obey(self.nand.check_final(block, page));
         }
     }
 
     /// Has the array confirm that the wordlines of pages are complete.
     pub(crate) fn check_whole(&self, ppns: impl Iterator<Item = Ppn>) {
-        for (block, page) in ppns.map(|ppn| self.address(ppn)) {
+        for (block, page) in self.flash_pages(ppns) {
             obey(self.nand.check_whole(block, page));
         }
+    }
+
+    /// The addresses of pages, of those of one flash page that follow each other the first one alone: they share its lot.
+    fn flash_pages(&self, ppns: impl Iterator<Item = Ppn>) -> impl Iterator<Item = (Block, Page)> {
+        let mut last = None;
+        ppns.filter(move |&ppn| {
+            last.replace(self.geometry.flash_page_of(ppn)) != Some(self.geometry.flash_page_of(ppn))
+        })
+        .map(|ppn| self.address(ppn))
     }
 }

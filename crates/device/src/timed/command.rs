@@ -253,22 +253,20 @@ impl Command {
         geometry.parts > 1 && self.items().iter().any(is_of_one)
     }
 
-    /// The place of a page of each flash page of the command, and how many these are.
-    pub(super) fn flash_pages(&self, geometry: &Geometry) -> ([usize; MAX_PAGES], usize) {
-        let (mut places, mut count) = ([0; MAX_PAGES], 0);
-        for (at, &Item { ppn, .. }) in self.items().iter().enumerate() {
-            let is_of_one =
-                |&other: &usize| geometry.flash_page_of(self.item(other).ppn) == geometry.flash_page_of(ppn);
-            if !places[..count].iter().any(is_of_one) {
-                (places[count], count) = (at, count + 1);
-            }
-        }
-        (places, count)
+    /// The place of the first page of each flash page of the command.
+    pub(super) fn flash_pages(&self, geometry: &Geometry) -> impl Iterator<Item = usize> + Clone {
+        let items = self.items();
+        let is_first = move |&at: &usize| {
+            let of = geometry.flash_page_of(items[at].ppn);
+            // Most lie behind one another.
+            !items[..at].iter().rev().any(|item| geometry.flash_page_of(item.ppn) == of)
+        };
+        (0..items.len()).filter(is_first)
     }
 
     /// How many flash pages it reads or programs, each on a plane of its own.
     pub(super) fn planes(&self, geometry: &Geometry) -> usize {
-        if geometry.parts == 1 { self.len() } else { self.flash_pages(geometry).1 }
+        if geometry.parts == 1 { self.len() } else { self.flash_pages(geometry).count() }
     }
 
     /// Whether a page is on the die, on a plane that the command does not use yet.

@@ -522,16 +522,19 @@ fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
         let pages = command.len() as u64;
         context.device.recorder.counters.copyback_command(command.cause(), pages, pages);
     } else {
-        let (first, count) = command.flash_pages(context.device.ftl.geometry());
-        context.device.flash.check_shared(OpKind::Read, first[..count].iter().map(|&at| command.sources()[at]));
-        context.device.recorder.counters.copyback_command(command.cause(), count as u64, command.len() as u64);
+        let geometry = *context.device.ftl.geometry();
+        let pages = command.flash_pages(&geometry);
+        context.device.flash.check_shared(OpKind::Read, pages.clone().map(|at| command.sources()[at]));
+        let count = pages.count() as u64;
+        context.device.recorder.counters.copyback_command(command.cause(), count, command.len() as u64);
     }
 }
 
 // Error correction.
 impl Backend {
-    /// Data have left a die. Returns them if they are correct at once.
-    fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried) -> Option<Carried> {
+    /// Data have left a die. Returns them if they are correct at once. A collection waits for the last page that a command reads for it,
+    /// and for no other.
+    fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried, is_awaited: bool) -> Option<Carried> {
         let (now, timing) = (context.now, &self.bus.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);

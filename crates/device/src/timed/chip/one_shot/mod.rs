@@ -27,7 +27,14 @@ const MAX_PAGES: u32 = ftl::MAX_PAGES as u32;
 struct WaitingPage {
     item: Item,
     cause: Cause,
-    block: Block,
+    /// The program that brings it.
+    program: (Block, u32),
+}
+
+impl WaitingPage {
+    fn of(flash: &Flash, item: Item, cause: Cause) -> WaitingPage {
+        WaitingPage { item, cause, program: flash.program_of(item.ppn) }
+    }
 }
 
 /// When a wordline is filled up, if nobody completes it before.
@@ -119,26 +126,21 @@ impl Wordlines {
         let was_due = !self.due.is_empty();
         let waiting = &mut self.waiting[die.index()];
         for (at, &item) in new.items().iter().enumerate() {
-            let (block, cause) = (flash.block_of(item.ppn), new.cause_at(at));
+            let page = WaitingPage::of(flash, item, new.cause_at(at));
             let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
-            let is_beside = |other: &WaitingPage| {
-                flash.are_programmed_together(other.block, block)
-                    && flash.program_of(other.item.ppn) == flash.program_of(item.ppn)
-            };
-            let is_first = !waiting.iter().any(|other| is_beside(other) && is_of_host(&other.item));
-            if is_of_host(&item) && is_first && !is_settled(self.twice, flash, item.ppn) {
+            let is_first = || !waiting.iter().any(|other| other.program == page.program && is_of_host(&other.item));
+            if is_of_host(&item) && is_first() && !is_settled(self.twice, flash, item.ppn) {
                 let erases = flash.erases_of(item.ppn);
                 self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, erases });
             }
-            waiting.push(WaitingPage { item, cause, block });
+            waiting.push(page);
         }
         command.begin_wordlines();
         for &item in new.items().iter().filter(|item| flash.completes_program(item.ppn)) {
-            let whole = flash.block_of(item.ppn);
-            let last = flash.program_of(item.ppn);
-            waiting.retain(|&WaitingPage { item, cause, block }| {
+            let whole = flash.program_of(item.ppn);
+            waiting.retain(|&WaitingPage { item, cause, program }| {
                 // Of a row that was begun already, pages wait on.
-                let is_of_it = flash.are_programmed_together(block, whole) && flash.program_of(item.ppn) == last;
+                let is_of_it = program == whole;
                 if is_of_it {
                     command.add_for(item, cause);
                 }
@@ -158,11 +160,11 @@ impl Wordlines {
         command.set_pass(Pass::First);
         let (mut before, mut own) = (Vec::new(), Vec::new());
         // Dummy pages of a block that was closed early are still there when it was erased.
-        let is_anew = |block| command.ppns().any(|ppn| flash.block_of(ppn) == block && flash.program_of(ppn) == 0);
-        self.between[die.index()].retain(|page| !is_anew(page.block));
+        let is_anew = |block| command.ppns().any(|ppn| flash.block_of(ppn) == block && flash.program_of(ppn).1 == 0);
+        self.between[die.index()].retain(|page| !is_anew(flash.block_of(page.item.ppn)));
         for (at, &item) in command.items().iter().enumerate() {
             let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
-            self.between[die.index()].push(WaitingPage { item, cause: command.cause_at(at), block });
+            self.between[die.index()].push(WaitingPage::of(flash, item, command.cause_at(at)));
             if flash.last_of_wordline(page) != page {
                 continue;
             }
@@ -180,8 +182,9 @@ impl Wordlines {
         command.begin_wordlines();
         command.set_pass(Pass::Second);
         for wordline in wordlines {
-            self.between[die.index()].retain(|&WaitingPage { item, cause, block }| {
-                let is_of_it = (block, flash.last_of_wordline(flash.page_offset(item.ppn))) == wordline;
+            self.between[die.index()].retain(|&WaitingPage { item, cause, .. }| {
+                let is_of_it =
+                    (flash.block_of(item.ppn), flash.last_of_wordline(flash.page_offset(item.ppn))) == wordline;
                 if is_of_it {
                     command.add_for(item, cause);
                 }
@@ -221,8 +224,8 @@ impl Wordlines {
         // The dies begin anew with those between two passes.
         for (at, pages) in waiting.enumerate() {
             let die = Die::new((at % self.waiting.len()) as u32);
-            for &WaitingPage { item: Item { ppn, .. }, block, .. } in pages {
-                let is_due = |due: &Due| flash.block_of(due.page) == block;
+            for &WaitingPage { item: Item { ppn, .. }, .. } in pages {
+                let is_due = |due: &Due| flash.block_of(due.page) == flash.block_of(ppn);
                 if flash.is_held_back_by(unit, ppn)
                     && !is_settled(self.twice, flash, ppn)
                     && !self.overdue.iter().any(is_due)

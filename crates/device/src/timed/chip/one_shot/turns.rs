@@ -237,14 +237,16 @@ fn check_readable(context: &Context<'_>, command: &Command) {
 /// Counts a read of flash pages, each of which brings several pages, and has the array confirm that they may share a command.
 fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
     let device = &mut *context.device;
-    let (first, count) = command.flash_pages(device.ftl.geometry());
-    for &at in &first[..count] {
-        match count {
-            1 => device.recorder.counters.count(command.cause_at(at), OpKind::Read, 1),
-            _ => device.recorder.counters.part(command.cause_at(at), OpKind::Read),
+    let geometry = *device.ftl.geometry();
+    let pages = command.flash_pages(&geometry);
+    let is_alone = pages.clone().nth(1).is_none();
+    for at in pages.clone() {
+        match is_alone {
+            true => device.recorder.counters.count(command.cause_at(at), OpKind::Read, 1),
+            false => device.recorder.counters.part(command.cause_at(at), OpKind::Read),
         }
     }
-    device.flash.check_shared(OpKind::Read, first[..count].iter().map(|&at| command.item(at).ppn));
+    device.flash.check_shared(OpKind::Read, pages.map(|at| command.item(at).ppn));
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
@@ -252,8 +254,7 @@ fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
 #[cold]
 fn count(context: &mut Context<'_>, command: &Command) {
     let device = &mut *context.device;
-    let last: Vec<Ppn> =
-        command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
+    let last: Vec<Ppn> = command.ppns().filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
     assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
     device.flash.check_shared(OpKind::Program, last.iter().copied());
     match command.pass() {
