@@ -288,11 +288,16 @@ impl Collections {
         }
     }
 
-    /// A page that a collection read is in the controller, corrected. Returns whether it was read for its own sake, as a page of the
-    /// map is: the step ends with its read.
+    /// A page that a collection read is in the controller, corrected. Returns whether it is the last one that was on its way.
     pub(super) fn page_arrived(&mut self, die: Die, domain: Domain) -> bool {
-        self.all[domain.index()].correcting -= 1;
         self.correcting[die.index()] -= 1;
+        let correcting = &mut self.all[domain.index()].correcting;
+        *correcting -= 1;
+        *correcting == 0
+    }
+
+    /// If a domain has read a page for its own sake, as one of the map is, its step is over with that. Returns whether it is.
+    pub(super) fn ends_read(&mut self, domain: Domain) -> bool {
         let is_over = self.step(domain).op == Op::Read;
         if is_over {
             self.end_group(domain);

@@ -119,7 +119,11 @@ impl Commands {
             return;
         }
         let die = context.device.ftl.geometry().die_of_domain(domain);
-        if self.collections.page_arrived(die, domain)
+        if !self.collections.page_arrived(die, domain) {
+            // Its collection waits for the others.
+            return;
+        }
+        if self.collections.ends_read(domain)
             && let Some(map) = context.device.has.map
         {
             let lpn = map.fetched(&mut context.device.ftl, domain);

@@ -26,6 +26,8 @@ const LANES: usize = 3;
 pub(super) struct Front {
     controller: Option<Box<Controller>>,
     link: Option<Box<Link>>,
+    /// Something has come to a lane, or has passed it, since somebody asked what is due.
+    has_changed: bool,
 }
 
 /// Bytes for each request in the device.
@@ -43,7 +45,7 @@ pub(super) fn bytes_of_page(config: &Config) -> usize {
 impl Front {
     pub(super) fn new(config: &model::Host) -> Front {
         let link = config.link.map(|rate| Box::new(Link::new(rate)));
-        Front { controller: Controller::new(config).map(Box::new), link }
+        Front { controller: Controller::new(config).map(Box::new), link, has_changed: false }
     }
 
     /// True while writes, trims or flushes are on their way to the device.
@@ -58,9 +60,15 @@ impl Front {
         of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
     }
 
-    /// When something will have passed each lane.
+    /// True if something may have to be timed anew.
     #[inline]
+    pub(super) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
+    /// When something will have passed each lane, where that is to be timed anew.
     pub(super) fn due(&mut self) -> [Option<Instant>; LANES] {
+        self.has_changed = false;
         let [inbound, outbound] = self.link.as_mut().map_or([None, None], |link| link.due());
         [inbound, outbound, self.controller.as_mut().and_then(|controller| controller.due())]
     }
@@ -69,6 +77,7 @@ impl Front {
     pub(super) fn send(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) -> bool {
         let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted) else { return false };
         link.send(context.now, wanted.bytes(read), OutgoingData::Page(read));
+        self.has_changed = true;
         context.note(|waits, now| waits.leaves(now, read));
         true
     }

@@ -21,6 +21,7 @@ impl Host {
         span: Span,
     ) {
         let coming = IncomingRequest { id, request, span };
+        self.front.has_changed = true;
         let Some(controller) = &mut self.front.controller else { return self.pass_link(context, coming) };
         context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
         controller.take(context.now, coming);
@@ -42,6 +43,7 @@ impl Host {
 
     /// Something has passed a lane. Returns whether requests may have come in by that, or commands gone on.
     pub(in crate::timed) fn passed(&mut self, context: &mut Context<'_, impl Plan>, lane: usize) -> bool {
+        self.front.has_changed = true;
         match lane {
             0 => self.come_in(context),
             1 => self.go_out(context),
@@ -95,6 +97,7 @@ impl Host {
         {
             self.requests.wait_for(request, 1);
             link.send(context.now, rest, OutgoingData::Rest(request));
+            self.front.has_changed = true;
             context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
         }
     }
