@@ -212,6 +212,8 @@ pub struct Space {
     pub units_per_domain: u32,
     /// Pages of a unit.
     pub slots: u32,
+    /// Pages of a flash page: map units that are programmed together.
+    pub parts: u32,
     /// Logical pages of the host.
     pub user_pages: u64,
     /// Logical pages that a domain can hold, with garbage collection still able to make progress.
@@ -226,6 +228,7 @@ pub fn space(config: &Config) -> Space {
         domains: geometry.domains(),
         units_per_domain: geometry.units_per_domain(),
         slots: geometry.unit_slots(),
+        parts: geometry.parts,
         user_pages: config.device.user_capacity / gang::page_size(config),
         most_pages_of_domain: most / u64::from(geometry.domains()),
     }
