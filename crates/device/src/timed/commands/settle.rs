@@ -72,8 +72,11 @@ impl Commands {
             *stand = self.settle_domain(context, host, die, domain);
         }
         if let Some(queue) = dynamic {
-            settled.presses = context.queues.writes(queue).first().is_none() && host.would_leave(queue);
-            settled.shared = self.settle_shared(context, host, die, queue);
+            let is_empty = context.queues.writes(queue).first().is_none();
+            settled.presses = is_empty && host.would_leave(queue);
+            if !is_empty || settled.presses {
+                settled.shared = self.settle_shared(context, host, die, queue);
+            }
         } else if context.plan.has().schedules && !self.schedule.is_threshold() {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
             for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut settled.domains) {
