@@ -197,6 +197,13 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         choose(&mut config.ftl, "scheduler", scheduler, &[]);
         all.push((format!("overheads {scheduler}"), config));
     }
+    // Writes of parts of pages are refused until their old versions come, and an offer at any event counts as a turn.
+    let mut config = reference(executor);
+    config.device.timing.ecc_latency = base::Duration::from_us(12);
+    choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
+    choose(&mut config.ftl, "allocation", "F2", &[]);
+    choose(&mut config.ftl, "scheduler", "paq", &[]);
+    all.push(("twin blocks, corrected pages".into(), config));
     for choice in workload::GENERATORS {
         let mut config = reference(executor);
         let footprint = config.device.user_capacity;

@@ -228,15 +228,6 @@ impl Command {
         &self.items[..usize::from(self.count)]
     }
 
-    /// The page in that place, if there is one, is for the same step of a collection as one before it.
-    #[inline]
-    pub(super) fn goes_on_for(&self, at: usize, before: Carried) -> bool {
-        match (before, self.items().get(at)) {
-            (Carried::Domain(domain), Some(Item { carried: Carried::Domain(of), .. })) => *of == domain,
-            _ => false,
-        }
-    }
-
     /// The first page, whose address the others have to fit.
     #[inline]
     pub(super) fn lead(&self) -> Ppn {

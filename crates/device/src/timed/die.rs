@@ -156,10 +156,8 @@ pub(super) struct Backend {
     pub(super) dies: Vec<DieRecord>,
     idle: IdleDies,
     pub(super) bus: Bus,
-    /// Pages under correction, in the order in which they will be correct, and whether somebody waits for that.
-    correcting: VecDeque<(Instant, Carried, bool)>,
-    /// How many of them somebody waits for.
-    awaited: u32,
+    /// Pages under correction, in the order in which they will be correct.
+    correcting: VecDeque<(Instant, Carried)>,
     /// When the controller's error correction has corrected all that it was given.
     ecc_free: Instant,
 }
@@ -229,7 +227,6 @@ impl Backend {
             idle: IdleDies::new(&context.device.allocation, dies),
             bus,
             correcting: VecDeque::new(),
-            awaited: 0,
             ecc_free: Instant::ZERO,
         }
     }
@@ -412,7 +409,6 @@ impl Backend {
         let carried = record.command.item(usize::from(record.sent)).carried;
         let fails = P::Chip::fails(context, die, record);
         record.sent += 1;
-        let is_awaited = !record.command.goes_on_for(usize::from(record.sent), carried);
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
             if !P::Chip::is_left(&mut self.bus, context, die, record) {
@@ -438,8 +434,7 @@ impl Backend {
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));
         }
-        let corrected =
-            if context.plan.has().cycles { self.correct(context, carried, is_awaited) } else { Some(carried) };
+        let corrected = if context.plan.has().cycles { self.correct(context, carried) } else { Some(carried) };
         Transferred::DataOut { die, is_last, corrected }
     }
 
@@ -537,9 +532,9 @@ fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
 
 // Error correction.
 impl Backend {
-    /// Data have left a die. Returns them if they are correct at once. A collection waits for the last page that a command reads for it,
-    /// and for no other.
-    fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried, is_awaited: bool) -> Option<Carried> {
+    /// Data have left a die. Returns them if they are correct at once. For each page that is an event, though a collection waits for the
+    /// last one alone: at every event writes are offered, and an offer that is refused counts as a turn.
+    fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried) -> Option<Carried> {
         let (now, timing) = (context.now, &self.bus.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);
@@ -548,25 +543,19 @@ impl Backend {
         let part = P::Chip::part(context, carried);
         self.ecc_free = self.ecc_free.max(now) + part.map_or(timing.ecc_page, |part| part.ecc);
         let ready = self.ecc_free + timing.ecc;
-        if is_awaited {
-            if self.awaited == 0 {
-                self.set_correction(ready);
-            }
-            self.awaited += 1;
+        if self.correcting.is_empty() {
+            self.set_correction(ready);
         }
-        self.correcting.push_back((ready, carried, is_awaited));
+        self.correcting.push_back((ready, carried));
         None
     }
 
-    /// The oldest page under correction is correct. Returns it, and whether somebody waits for it.
-    pub(super) fn corrected(&mut self) -> (Carried, bool) {
-        let (_, carried, is_awaited) = self.correcting.pop_front().expect("a page under correction");
-        if is_awaited {
-            self.awaited -= 1;
-            if let Some(&(ready, ..)) = self.correcting.iter().find(|(.., is_awaited)| *is_awaited) {
-                self.set_correction(ready);
-            }
+    /// The oldest page under correction is correct.
+    pub(super) fn corrected(&mut self) -> Carried {
+        let (_, carried) = self.correcting.pop_front().expect("a page under correction");
+        if let Some(&(ready, _)) = self.correcting.front() {
+            self.set_correction(ready);
         }
-        (carried, is_awaited)
+        carried
     }
 }

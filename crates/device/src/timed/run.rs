@@ -129,7 +129,10 @@ impl<P: Plan> Timed<'_, '_, P> {
                 Event::TransferDone(channel) => self.transfer_done(channel),
                 Event::ArrayDone(die) => self.array_done(die),
                 Event::Arrival => has_arrived = true,
-                Event::Corrected => self.corrected(),
+                Event::Corrected => {
+                    let corrected = self.backend.corrected();
+                    self.page_arrived(corrected);
+                }
                 Event::OfChip => P::Chip::timer(self),
                 Event::OfChipOnDie(die) => P::Chip::timer_of_die(self, die),
                 // There may be room for more, or a turn.
@@ -336,17 +339,6 @@ impl<P: Plan> Timed<'_, '_, P> {
                 if let Some(carried) = corrected {
                     self.page_arrived(carried);
                 }
-            }
-        }
-    }
-
-    /// Pages are correct, up to one that is waited for.
-    fn corrected(&mut self) {
-        loop {
-            let (carried, is_awaited) = self.backend.corrected();
-            self.page_arrived(carried);
-            if is_awaited {
-                return;
             }
         }
     }
