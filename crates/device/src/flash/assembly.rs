@@ -11,27 +11,8 @@ use ftl::{PageAddress, PagePayload, Placed, Way};
 use nand::{ProgramMode, StoreKind};
 
 use super::faults::{Buffered, FailedProgram, Fate};
-use super::frames::Frames;
+use super::frames::{Data, Frame, Frames};
 use super::{Content, Flash, Programmed, Stamp, obey};
-
-/// A placed page.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    pub(super) data: Data,
-    /// It is no dummy page.
-    pub(super) is_needed: bool,
-    /// The unit of its last version that is older, which must not be erased before this one is programmed.
-    pub(super) old: Option<Unit>,
-}
-
-/// Where the data of a placed page are.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Data {
-    /// In the controller, for a program of that way.
-    Held { content: Content, way: Way },
-    /// In the array: the page is copied from there, inside its plane.
-    Copied { from: Ppn, tag: u128 },
-}
 
 /// The pages that are placed and not programmed.
 #[derive(Clone, Default)]

@@ -5,8 +5,8 @@
 
 use base::{Block, Page, Ppn, Unit};
 
-use super::assembly::{Data, Frame};
 use super::faults::{Buffered, FailedProgram};
+use super::frames::{Data, Frame};
 use super::{Content, Flash};
 
 impl Flash {

@@ -5,9 +5,29 @@
 
 use std::collections::VecDeque;
 
-use base::{Block, Page};
+use base::{Block, Page, Ppn, Unit};
+use ftl::Way;
 
-use super::assembly::Frame;
+use super::Content;
+
+/// A placed page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) data: Data,
+    /// It is no dummy page.
+    pub(super) is_needed: bool,
+    /// The unit of its last version that is older, which must not be erased before this one is programmed.
+    pub(super) old: Option<Unit>,
+}
+
+/// Where the data of a placed page are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Data {
+    /// In the controller, for a program of that way.
+    Held { content: Content, way: Way },
+    /// In the array: the page is copied from there, inside its plane.
+    Copied { from: Ppn, tag: u128 },
+}
 
 /// The frames that are in use.
 #[derive(Clone, Default)]
@@ -115,8 +135,6 @@ mod tests {
     use engine::Chance;
 
     use super::*;
-    use crate::flash::Content;
-    use crate::flash::assembly::Data;
 
     /// Against a plain map, with pages that come out of order, twice, and go from anywhere.
     #[test]
@@ -126,7 +144,7 @@ mod tests {
         for number in 0..20_000 {
             let at = (Block::new(random.below_u32(5) * 7), Page::new(random.below_u32(9)));
             let content = Content { data: number, ..Content::EMPTY };
-            let frame = Frame { data: Data::Held { content, way: ftl::Way::Plain }, is_needed: true, old: None };
+            let frame = Frame { data: Data::Held { content, way: Way::Plain }, is_needed: true, old: None };
             let data = |frame: Frame| match frame.data {
                 Data::Held { content, .. } => content.data,
                 Data::Copied { .. } => unreachable!("all are held"),

@@ -7,8 +7,9 @@
 use base::{Block, Page, Ppn, Slot, Unit};
 use ftl::{PagePayload, Placed, Way};
 
-use super::assembly::{Data, Frame, Wordlines};
+use super::assembly::Wordlines;
 use super::faults::Fate;
+use super::frames::{Data, Frame};
 use super::{Content, Flash, Programmed, Stamp, obey};
 
 impl Flash {
