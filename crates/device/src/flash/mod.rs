@@ -2,7 +2,7 @@
 //!
 //! A command that the array refuses is a fault of the FTL, never of the user, so it ends the run. Here is what every command does to the
 //! array; what a die takes beside another command is in `overlap.rs`, pages that are placed and not programmed are in `assembly.rs`,
-//! `gather.rs` and `wordlines.rs`, and faults of the flash itself in `faults.rs`.
+//! `frames.rs`, `gather.rs` and `wordlines.rs`, and faults of the flash itself in `faults.rs`.
 
 mod assembly;
 mod failed;
