@@ -33,6 +33,9 @@ LIVES ?= 8
 CUTS ?= 10000
 LIVE ?= 12
 
+# How often it cuts the power of small drives of real bytes, at every operation of the flash, with each sector looked at.
+SECTOR_CUTS ?= 1000000
+
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -133,6 +136,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 .PHONY: torture
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
 	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
+	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
 	scripts/block-clients
 	$(PY) -m evidence.torture --cuts $(CUTS) --live $(LIVE) --out docs/evidence
 

@@ -1,8 +1,10 @@
 //! Drives of real bytes: what is read is what was written, and over power cuts at any operation each sector holds what it may.
 
+mod common;
 #[path = "common/drives.rs"]
 mod drives;
 
+use common::on_all_processors;
 use device::drive::Drive;
 use device::drive::broken::BrokenPromise;
 use device::drive::sectors::{SectorCuts, SectorTally, try_sectors};
@@ -13,8 +15,16 @@ fn cut(sets: &[&str], cuts: SectorCuts) -> SectorTally {
     try_sectors(&config(sets), &cuts, &Interrupt::default()).unwrap_or_else(|error| panic!("{sets:?}: {error}"))
 }
 
-const CUTS: SectorCuts =
-    SectorCuts { seeds: 2, requests: 120, stride: 11, twice: false, reads: 0, afterwards: 20, broken: None };
+const CUTS: SectorCuts = SectorCuts {
+    first_seed: 0,
+    seeds: 2,
+    requests: 120,
+    stride: 11,
+    twice: false,
+    reads: 0,
+    afterwards: 20,
+    broken: None,
+};
 
 /// Every policy and mechanism that survives restarts.
 const KINDS: &[&[&str]] = &[
@@ -84,6 +94,68 @@ fn no_sector_is_lost_to_a_cut() {
         all += tally.cuts;
     }
     println!("{all} cuts");
+}
+
+/// Of a page that waits for its wordline the buffer may hold two versions more. A restart that merges some of them leaves the newest one
+/// the newest.
+#[test]
+fn no_version_in_a_protected_buffer_overtakes_another() {
+    let waits = |kind: &&&[&str]| kind.contains(&PROTECTED) && kind.contains(&"device.cell=\"mlc\"");
+    for kind in KINDS.iter().filter(waits) {
+        let tally = cut(kind, SectorCuts { seeds: 6, stride: 1, afterwards: 0, ..CUTS });
+        assert!(tally.first.is_none() && tally.cuts > 500, "{kind:?}: {tally:?}");
+    }
+}
+
+/// A discard of the newer one of two versions that the power left in a protected buffer does not bring back the older one.
+#[test]
+fn a_discard_in_a_protected_buffer_hides_older_versions() {
+    let waits = |kind: &&&[&str]| kind.contains(&PROTECTED) && kind.contains(&"device.cell=\"mlc\"");
+    for kind in KINDS.iter().filter(waits) {
+        let config = config(kind);
+        let mut drive = Drive::in_memory(&config).expect("a drive");
+        // The first version leaves the buffer of eight pages, and waits for its wordline.
+        drive.write(0, &[1; 2048], false).expect("a write");
+        (1..8).for_each(|page| drive.write(page * 2048, &[9; 2048], false).expect("a write"));
+        drive.write(0, &[2; 2048], false).expect("a write");
+        drive.trim(0, 2048).expect("a discard");
+        for restart in 0..3 {
+            drive.cut();
+            drive = Drive::over(&config, drive.into_image()).expect("a drive");
+            let mut found = [7; 2048];
+            drive.read(0, &mut found).expect("a read");
+            assert!(found == [0; 2048] || found == [2; 2048], "{kind:?}, restart {restart}: version {}", found[0]);
+        }
+    }
+}
+
+/// `FTLAB_SECTOR_CUTS=1000000`: so many cuts, at every operation of drives of each kind. A line for each kind is the tally.
+#[test]
+fn no_sector_is_lost_to_a_cut_at_any_operation() {
+    let Some(wanted) = std::env::var("FTLAB_SECTOR_CUTS").ok().map(|text| text.parse::<u64>().expect("a number"))
+    else {
+        return;
+    };
+    let share = wanted.div_ceil(KINDS.len() as u64);
+    let tallies = on_all_processors(KINDS, |kind| {
+        let (began, mut all) = (std::time::Instant::now(), SectorTally::default());
+        for first_seed in 0.. {
+            let twice = first_seed % 2 == 1;
+            let tally = cut(kind, SectorCuts { first_seed, seeds: 1, stride: 1, twice, afterwards: 4, ..CUTS });
+            all.cuts += tally.cuts;
+            all.second_cuts += tally.second_cuts;
+            all.stops += tally.stops;
+            all.first = all.first.or(tally.first);
+            if all.cuts >= share || all.first.is_some() {
+                let (drives, seconds) = (first_seed + 1, began.elapsed().as_secs());
+                let SectorTally { cuts, second_cuts, stops, .. } = all;
+                println!("| `{}` | {drives} | {cuts} | {second_cuts} | {stops} | {seconds} |", kind.join(" "));
+                break;
+            }
+        }
+        all
+    });
+    tallies.iter().for_each(|tally| assert_eq!(tally.first, None));
 }
 
 /// A host that holds the drive to its promises finds every one that is broken, within a hundred cuts.

@@ -713,6 +713,7 @@ fn survives_cuts_on_a_drive(mapping: &'static str, mechanism: Mechanism) -> Resu
     device::check_drive(&config).map_err(|refusal| format!("{}: {}", refusal.key, refusal.message))?;
     let reads = if matches!(mechanism, Mechanism::Choice("read_disturb", _)) { 200 } else { 0 };
     let cuts = SectorCuts {
+        first_seed: 0,
         seeds: 1,
         requests: 120 + reads as u32 * 4,
         stride: 5 + reads,

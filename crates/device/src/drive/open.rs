@@ -243,6 +243,14 @@ impl Drive {
     fn adopt_slot(&mut self, found: &SlotFound) -> Result<(), DriveError> {
         let (lpn, page_size) = (found.lpn, self.page_size());
         let Some(is_written) = &found.is_written else {
+            if let Some(page) = self.buffer.as_deref().and_then(|buffer| buffer.find_open(lpn)) {
+                // An older version, which waited for its wordline beside the one that was discarded.
+                let buffer = self.buffer.as_deref_mut().expect("only a buffer has slots");
+                let age = buffer.age();
+                buffer::drop_page(&mut self.device, buffer, page, age);
+                self.cache.end(page);
+                self.with_slots(|protected, image| protected.drop_page(image, page));
+            }
             if self.device.ftl.lookup(lpn).is_some() {
                 self.trims.add(lpn);
                 self.with_slots(|protected, _| protected.adopt_discard(lpn, found.slot));
@@ -275,7 +283,9 @@ impl Drive {
         let Some(page) = page else { return Ok(()) };
         if open.is_some() {
             // Both are in the slot of the older one now.
-            self.keep(page, lpn)?;
+            let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
+            let protected = self.protected.as_mut().expect("it was found");
+            protected.keep_as(found.number, image, page, lpn, &self.cache);
             self.with_slots(|protected, image| protected.give_back(image, found.slot));
         } else {
             self.with_slots(|protected, _| protected.own(page, found.slot));

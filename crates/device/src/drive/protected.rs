@@ -45,7 +45,7 @@ pub(super) struct Protected {
 /// The content of a slot, as a restart finds it.
 pub(super) struct SlotFound {
     pub(super) slot: u32,
-    number: u64,
+    pub(super) number: u64,
     pub(super) lpn: Lpn,
     /// By sector, whether it was written; nothing for a discard.
     pub(super) is_written: Option<Vec<bool>>,
@@ -105,6 +105,12 @@ impl Protected {
 
     /// A page of the buffer was written: it is in its slot from now on.
     pub(super) fn keep(&mut self, image: &mut Image, page: u32, lpn: Lpn, cache: &BufferBytes) {
+        self.number += 1;
+        self.keep_as(self.number, image, page, lpn, cache);
+    }
+
+    /// The same under the number of something that was found: what was written after that is newer still.
+    pub(super) fn keep_as(&mut self, number: u64, image: &mut Image, page: u32, lpn: Lpn, cache: &BufferBytes) {
         let slot = match self.slot_of(page).or_else(|| self.discards.remove(&lpn.0)) {
             Some(slot) => slot,
             None => self.free.pop().expect("there is room"),
@@ -116,16 +122,15 @@ impl Protected {
         for (sector, _) in is_written.iter().enumerate().filter(|(_, is)| **is) {
             self.content[SECTORS + sector / 8] |= 1 << (sector % 8);
         }
-        self.put(image, slot, lpn, PAGE);
+        self.put(number, image, slot, lpn, PAGE);
     }
 
-    fn put(&mut self, image: &mut Image, slot: u32, lpn: Lpn, kind: u8) {
+    fn put(&mut self, number: u64, image: &mut Image, slot: u32, lpn: Lpn, kind: u8) {
         self.content[LPN..LPN + 4].copy_from_slice(&lpn.0.to_le_bytes());
         self.content[KIND] = kind;
         let checksum = crc32fast::hash(&self.content[LPN..]);
         self.content[CHECKSUM..CHECKSUM + 4].copy_from_slice(&checksum.to_le_bytes());
-        self.number += 1;
-        image.put_slot(slot, self.number, &self.content);
+        image.put_slot(slot, number, &self.content);
     }
 
     fn slot_of(&self, page: u32) -> Option<u32> {
@@ -190,7 +195,8 @@ impl Protected {
         let Some(slot) = self.of_page[page as usize].take() else { return };
         if shows_through {
             self.content.fill(0);
-            self.put(image, slot, lpn, DISCARD);
+            self.number += 1;
+            self.put(self.number, image, slot, lpn, DISCARD);
             self.discards.insert(lpn.0, slot);
         } else {
             self.release(image, slot);
@@ -200,6 +206,12 @@ impl Protected {
     /// A discard was found in a slot, and does not last yet.
     pub(super) fn adopt_discard(&mut self, lpn: Lpn, slot: u32) {
         self.discards.insert(lpn.0, slot);
+    }
+
+    /// A page of the buffer was discarded after it was found.
+    pub(super) fn drop_page(&mut self, image: &mut Image, page: u32) {
+        let slot = self.of_page[page as usize].take().expect("a page that was found has a slot");
+        self.release(image, slot);
     }
 
     /// A slot that was found is not needed.

@@ -19,7 +19,9 @@ const STOP_EVERY: u64 = 16;
 /// Where the power goes off.
 #[derive(Clone, Copy, Debug)]
 pub struct SectorCuts {
-    /// So many drives, each with a history of its own.
+    /// The first drive's seed, and so many drives, each with a history of its own.
+    pub first_seed: u64,
+    /// See `first_seed`.
     pub seeds: u64,
     /// Requests of each, after it was filled.
     pub requests: u32,
@@ -245,7 +247,7 @@ impl SectorHost {
 /// When the configuration cannot be used, memory runs out, or somebody wants to stop.
 pub fn try_sectors(config: &Config, cuts: &SectorCuts, interrupt: &Interrupt) -> Result<SectorTally, RunError> {
     let mut tally = SectorTally::default();
-    for seed in 0..cuts.seeds {
+    for seed in cuts.first_seed..cuts.first_seed + cuts.seeds {
         try_drive(config, cuts, seed, interrupt, &mut tally)?;
         if cuts.broken.is_some() && tally.losing > 0 {
             break;
@@ -349,13 +351,13 @@ fn after_cut(
     mut host: SectorHost,
     tally: &mut SectorTally,
 ) -> Result<Option<String>, RunError> {
-    let mut image = cut.image().clone();
+    let mut image = cut.into_image();
     if cuts.twice {
         let operations = Drive::over(config, image.clone())?.operations();
         if operations > 0 {
             let (at, during) = (host.random.below(operations), host.random.below(2) == 0);
             let second = Drive::over_until(config, image, Some((at, during)))?;
-            image = second.image().clone();
+            image = second.into_image();
             tally.second_cuts += 1;
         }
     }
@@ -375,7 +377,7 @@ fn after_cut(
         host.acknowledged(request);
     }
     // The next cut comes at once.
-    let mut again = Drive::over(config, drive.image().clone())?;
+    let mut again = Drive::over(config, drive.into_image())?;
     let wrong = host.look(&mut again).unwrap_or_else(|error| Some(error.to_string()));
     Ok(wrong.map(|wrong| format!("after the restart and a second cut, {wrong}")))
 }
