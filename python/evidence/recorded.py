@@ -78,6 +78,8 @@ class Wanted:
     seed: int = 1
     seconds: float = math.inf
     """It ends after so many with what there is."""
+    gap: int = GAP
+    """Operations of the flash from one cut to the next, on average."""
 
 
 @dataclass
@@ -119,7 +121,7 @@ def cut(record: Record, wanted: Wanted, look: Callable[[int, Path], None]) -> Cu
                     say(
                         f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go"
                     )
-                at, during = chance.randrange(2 * GAP), chance.random() < 0.5
+                at, during = chance.randrange(2 * wanted.gap), chance.random() < 0.5
                 second = chance.randrange(30) if chance.random() < 0.2 else None
                 whole = done.cuts % WHOLE_EVERY == 0
                 text = replay.cut(at, during=during, second=second, whole=whole)

@@ -167,7 +167,7 @@ def postgres_missing() -> str | None:
 class Postgres:
     """A PostgreSQL over a directory of the drive, run by its own user."""
 
-    def __init__(self, place: Path, *, full_page_writes: bool) -> None:
+    def __init__(self, place: Path, *, full_page_writes: bool = True) -> None:
         self.full_page_writes = "on" if full_page_writes else "off"
         self.data, self.socket = place / "mnt" / "pg", place / "sockets"
         bin_place = _postgres_bin()
@@ -225,15 +225,18 @@ class Postgres:
             self.run("pgbench", *words, "postgres", timeout_s=seconds + 60)
         return sum(len(file.read_text().splitlines()) for file in self.logs())
 
+    def complaint(self) -> str:
+        """What the server's log says of a damaged page, if it does."""
+        lines = (self.socket / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        return next((line for line in reversed(lines) if "invalid page" in line or "PANIC" in line), "")
+
     def logs(self) -> list[Path]:
         """A line for each transaction of :meth:`bench`."""
         return sorted(self.socket.glob("acked.*"))
 
 
-def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_writes: bool = True) -> int:
+def postgres(place: Path, choices: str, cuts: int, seed: int) -> int:
     """Cuts the power so often under pgbench; the transactions that were committed.
-
-    Without `full_page_writes` its log has no copies of pages, and it relies on a drive that tears none of 8 KiB.
 
     Raises:
         AssertionError: a promise is broken.
@@ -241,7 +244,7 @@ def postgres(place: Path, choices: str, cuts: int, seed: int, *, full_page_write
     chance = Random(f"postgres {seed}")
     served.make(place, choices, 256)
     _let_others_in(place)
-    server, database = Served(place), Postgres(place, full_page_writes=full_page_writes)
+    server, database = Served(place), Postgres(place)
     with served.attached(server) as device:
         # Files lie in clusters of PostgreSQL's pages.
         command(*KINDS["ext4"].make, "-O", "bigalloc", "-C", 8192, device)
@@ -314,9 +317,7 @@ class _Acknowledged:
         return bisect_right(self.commits, self.samples[last][1]) if last >= 0 else 0
 
 
-def postgres_recorded(
-    place: Path, choices: str, wanted: recorded.Wanted, *, full_page_writes: bool = True
-) -> recorded.Cuts:
+def postgres_recorded(place: Path, choices: str, wanted: recorded.Wanted) -> recorded.Cuts:
     """Records pgbench once, and cuts the power while it is replayed.
 
     Raises:
@@ -328,7 +329,7 @@ def postgres_recorded(
     with recorded.Record.of(place) as (record, device):
         command(*ext4.make, *ext4.keeps, "-O", "bigalloc", "-C", 8192, device)
         with served.mounted(device, place / "mnt"):
-            database = Postgres(place, full_page_writes=full_page_writes)
+            database = Postgres(place)
             database.make()
             database.start()
             database.run("pgbench", "-h", database.socket, "-i", "-q", "-s", 1, "postgres")
@@ -350,6 +351,45 @@ def postgres_recorded(
             finally:
                 _kill_postgres(database)
         command(*ext4.check, content)
+
+    return recorded.cut(record, wanted, look)
+
+
+def checkpoint_recorded(
+    place: Path, choices: str, wanted: recorded.Wanted, *, full_page_writes: bool
+) -> recorded.Cuts:
+    """Records a checkpoint after pgbench, which writes the pages that it changed, and cuts the power in it.
+
+    Without `full_page_writes` the log has no copies of pages, and PostgreSQL relies on a drive that tears none of them.
+
+    Raises:
+        AssertionError: a page is damaged, or something else is not as it was committed.
+    """
+    ext4 = KINDS["ext4"]
+    served.make(place, choices, 256)
+    _let_others_in(place)
+    with recorded.Record.of(place) as (record, device):
+        # Files lie in clusters of PostgreSQL's pages.
+        command(*ext4.make, *ext4.keeps, "-O", "bigalloc", "-C", 8192, device)
+        with served.mounted(device, place / "mnt"):
+            database = Postgres(place, full_page_writes=full_page_writes)
+            database.make()
+            database.start()
+            database.run("pgbench", "-h", database.socket, "-i", "-q", "-s", 1, "postgres")
+            database.query("CHECKPOINT")
+            committed = database.bench(BENCH_S // 2)
+            record = replace(record, begins=record.clock())
+            database.query("CHECKPOINT")
+            database.stop("immediate")
+
+    def look(_: int, content: Path) -> None:
+        with recorded.mounted(content, place / "mnt"):
+            try:
+                _check_postgres(database, committed)
+            except AssertionError as error:
+                raise AssertionError(database.complaint() or str(error)) from error
+            finally:
+                _kill_postgres(database)
 
     return recorded.cut(record, wanted, look)
 
