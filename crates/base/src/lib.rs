@@ -3,6 +3,7 @@
 //!
 //! This crate owns no behaviour of a device. It knows nothing of any other crate.
 
+pub mod arbitration;
 pub mod bulk;
 pub mod cache;
 pub mod cause;
@@ -18,6 +19,7 @@ pub mod transfer;
 pub mod units;
 pub mod wear;
 
+pub use arbitration::ARBITRATIONS;
 pub use cause::{CAUSES, Cause, OpKind};
 pub use choice::{Choice, Choices, FeatureKey, Own, Param, ParamKind, ParamValue, Seam, Selection};
 pub use disturb::{ReadLimits, ReprogramWear};

@@ -160,6 +160,12 @@ impl Problems {
         diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
+    /// Adds the problems of a part, each reworded.
+    pub(crate) fn adopt(&mut self, part: Problems, reword: impl Fn(Diagnostic) -> Diagnostic) {
+        self.extend(part.shown.into_iter().map(reword).collect());
+        self.more += part.more;
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.shown.len() + self.more
     }

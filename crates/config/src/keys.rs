@@ -1,10 +1,10 @@
 //! Every key, declared once: the reader takes types, ranges and defaults from here, and the reference page
 //! is printed from here. The seams of `[ftl]` and the generators come from their own registries.
 
-use base::{Cell, Choice, Multiplane, ProgramOrder};
+use base::{ARBITRATIONS, Cell, Choice, Multiplane, ProgramOrder};
 
 use crate::Registry;
-use crate::model::{BackwardsTime, Checks, Discards, Executor, OutOfRange, Payload, Replay, Retention};
+use crate::model::{BackwardsTime, Checks, Discards, Executor, OutOfRange, Payload, Priority, Replay, Retention};
 
 /// Values that are one of a few names.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -31,6 +31,7 @@ words! {
     Multiplane { "off" => Multiplane::Off, "any" => Multiplane::Any, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
     Retention { "1y" => Retention::Year, "3m" => Retention::ThreeMonths }
     Replay { "open" => Replay::Open, "closed" => Replay::Closed, "batch" => Replay::Batch }
+    Priority { "urgent" => Priority::Urgent, "weighted" => Priority::Weighted }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
     Discards { "trim" => Discards::Trim, "ignore" => Discards::Ignore }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
@@ -371,6 +372,40 @@ const BEFORE_FTL: &[Key] = &[
     ),
 ];
 
+/// Keys of `[[tenant]]`, besides those of a workload, of `replay` and of `queue_depth`.
+pub(crate) const TENANT_KEYS: &[Key] = &[
+    key("tenant", "name", Kind::Text, "", "Its name: letters, digits, `-` and `_`."),
+    key(
+        "tenant",
+        "namespace",
+        Kind::Footprint,
+        "",
+        "Its own part of the addresses, a size or a part of the user capacity, behind those of the tenants before it; whole pages. \
+         Default: all tenants share all addresses.",
+    ),
+    key(
+        "tenant",
+        "weight",
+        count(1, 255),
+        "1",
+        "Commands that the controller takes of it in a round (`host.arbitration = \"weighted\"`).",
+    ),
+    key(
+        "tenant",
+        "priority",
+        Kind::Word(names::<Priority>),
+        "\"weighted\"",
+        "`urgent`: its commands go before those of all others (`host.arbitration = \"weighted\"`); `weighted`: they go by weight.",
+    ),
+    key(
+        "tenant",
+        "idle",
+        Kind::Bool,
+        "false",
+        "It sends nothing, while its namespace stays: to see the others without it.",
+    ),
+];
+
 const AFTER_FTL: &[Key] = &[
     key(
         "host",
@@ -413,6 +448,14 @@ const AFTER_FTL: &[Key] = &[
         "\"0ns\"",
         "How far apart the controller begins commands, at least (executor `timed`): 1 s divided by the most commands a second that its cores deal \
          with. `0ns`: no limit.",
+    ),
+    key(
+        "host",
+        "arbitration",
+        Kind::Choice(ARBITRATIONS),
+        "",
+        "Whose command the controller takes next, where tenants have more outstanding than `queue_depth` lets into the device (with \
+         `[[tenant]]`).",
     ),
     key(
         "host",
@@ -641,12 +684,12 @@ pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
         doc: seam.doc,
     });
     let workload = |key: &Key| match key.kind {
-        Kind::Choice(_) => Key { kind: Kind::Choice(registry.generators), ..*key },
+        Kind::Choice(_) if key.section == "workload" => Key { kind: Kind::Choice(registry.generators), ..*key },
         Kind::Name(_) => Key { kind: Kind::Name(registry.trace_formats), ..*key },
         _ => *key,
     };
     let device = BEFORE_FEATURES.iter().copied().chain(features).chain(BEFORE_FTL.iter().copied());
-    device.chain(seams).chain(AFTER_FTL.iter().map(workload)).collect()
+    device.chain(seams).chain(AFTER_FTL.iter().map(workload)).chain(TENANT_KEYS.iter().copied()).collect()
 }
 
 /// True for an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.

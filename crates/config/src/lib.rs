@@ -16,6 +16,7 @@ mod reader;
 mod reference;
 mod resolve;
 pub mod sample;
+mod tenants;
 mod tree;
 mod units;
 

@@ -179,13 +179,24 @@ pub struct Host {
     pub command_interval: Duration,
     /// Arrival times are multiplied by this (open loop): below 1 is faster.
     pub time_scale: f64,
+    /// Whose command the controller takes next, from [`base::ARBITRATIONS`]; there is a choice among tenants only.
+    pub arbitration: Selection,
 }
 
 impl Host {
     /// A host whose commands and data take no time on their way, at the workload's own pace if the loop is open.
-    pub const fn new(replay: Replay, queue_depth: Option<u32>) -> Host {
+    pub fn new(replay: Replay, queue_depth: Option<u32>) -> Host {
         let none = Duration::ZERO;
-        Host { replay, queue_depth, link: None, command_time: none, command_interval: none, time_scale: 1.0 }
+        let arbitration = Selection::default_of(&base::ARBITRATIONS[0]);
+        Host {
+            replay,
+            queue_depth,
+            link: None,
+            command_time: none,
+            command_interval: none,
+            time_scale: 1.0,
+            arbitration,
+        }
     }
 }
 
@@ -272,6 +283,47 @@ pub enum Source {
     },
     /// A seeded generator.
     Generator(Generator),
+    /// Hosts that share the device, in the order of their namespaces; at least one, at most 256.
+    Tenants(Vec<Tenant>),
+}
+
+/// `[[tenant]]`: a host among several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tenant {
+    /// Its name, unlike the others'.
+    pub name: String,
+    /// Commands that are taken of it in a round, under weighted arbitration.
+    pub weight: u32,
+    /// Under weighted arbitration, before whom its commands go.
+    pub priority: Priority,
+    /// Its own part of the addresses; `None`: it shares all of them with the others.
+    pub namespace: Option<Namespace>,
+    /// It sends nothing; its namespace stays.
+    pub is_idle: bool,
+    /// Open or closed loop.
+    pub replay: Replay,
+    /// Requests that it has sent and that are not complete, at most; `None`: no limit, in an open loop only.
+    pub queue_depth: Option<u32>,
+    /// Its requests, in addresses of its namespace. In a closed or open loop without an end it goes on for as long as the others.
+    pub workload: Workload,
+}
+
+/// A part of the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// Its first byte.
+    pub first: u64,
+    /// Its length in bytes, whole pages.
+    pub bytes: u64,
+}
+
+/// The class of a tenant's commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// They go before those of all others.
+    Urgent,
+    /// They go by weight.
+    Weighted,
 }
 
 /// A synthetic workload.

@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::keys::{UNLIMITED, Word};
 use crate::model::{Config, Device, Precondition, Source, Timing, Wear, Workload};
 use crate::sample;
+use crate::tenants::{self, TENANT};
 use crate::units::{print_bandwidth, print_channel_rate, print_size, print_time};
 
-/// A table with its keys, in order.
+/// A table with its keys, in order. Tables of one name are an array of them.
 struct Section {
     name: &'static str,
     keys: Vec<(&'static str, Value)>,
@@ -20,6 +21,12 @@ struct Section {
 pub fn to_json(config: &Config) -> Value {
     let mut root = Map::new();
     for section in sections(config) {
+        if section.name == TENANT {
+            let table = section.keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            let tenants = root.entry(TENANT).or_insert_with(|| Value::Array(Vec::new()));
+            tenants.as_array_mut().expect("tenants are an array").push(Value::Object(table));
+            continue;
+        }
         let mut table = &mut root;
         for name in section.name.split('.') {
             let entry = table.entry(name).or_insert_with(|| Value::Object(Map::new()));
@@ -34,12 +41,15 @@ pub fn to_json(config: &Config) -> Value {
 /// The resolved config as TOML.
 pub fn to_toml(config: &Config) -> String {
     let mut out = String::new();
-    for section in sections(config) {
+    for section in sections(config).into_iter().filter(|section| !section.keys.is_empty()) {
         if !out.is_empty() {
             out.push('\n');
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "[{}]", section.name);
+        let _ = match section.name {
+            TENANT => writeln!(out, "[[{TENANT}]]"),
+            name => writeln!(out, "[{name}]"),
+        };
         for (key, value) in &section.keys {
             write_key(&mut out, key, value);
         }
@@ -64,7 +74,7 @@ fn write_key(out: &mut String, path: &str, value: &Value) {
 fn sections(config: &Config) -> Vec<Section> {
     let host = &config.host;
     let run = &config.run;
-    vec![
+    let mut sections = vec![
         Section { name: "device", keys: device(&config.device) },
         Section { name: "device.wear", keys: wear(&config.device.wear) },
         Section { name: "device.timing", keys: timing(&config.device.timing) },
@@ -80,23 +90,37 @@ fn sections(config: &Config) -> Vec<Section> {
                 ("time_scale", json!(host.time_scale)),
             ],
         },
-        Section { name: "workload", keys: workload(&config.workload) },
-        Section {
-            name: "run",
-            keys: [
-                ("executor", json!(run.executor.word())),
-                ("seed", json!(run.seed)),
-                ("checks", json!(run.checks.word())),
-                ("payload", json!(run.payload.word())),
-                ("latency_parts", json!(run.latency_parts)),
-                ("per_request", json!(run.per_request)),
-                ("precondition", precondition(&run.precondition)),
-            ]
-            .into_iter()
-            .chain(run.sample.into_iter().flat_map(sample::printed))
-            .collect(),
-        },
-    ]
+    ];
+    match &config.workload.source {
+        Source::Tenants(tenants) => {
+            let (last, is_weighted) = (sections.len() - 1, host.arbitration.name == "weighted");
+            sections[last].keys.push(("arbitration", selection(&host.arbitration)));
+            // Whoever looks for a workload finds one without keys.
+            sections.push(Section { name: "workload", keys: Vec::new() });
+            sections.extend(tenants.iter().map(|tenant| {
+                let mut keys = tenants::printed(tenant, is_weighted);
+                keys.extend(workload(&tenant.workload));
+                Section { name: TENANT, keys }
+            }));
+        }
+        _ => sections.push(Section { name: "workload", keys: workload(&config.workload) }),
+    }
+    sections.push(Section {
+        name: "run",
+        keys: [
+            ("executor", json!(run.executor.word())),
+            ("seed", json!(run.seed)),
+            ("checks", json!(run.checks.word())),
+            ("payload", json!(run.payload.word())),
+            ("latency_parts", json!(run.latency_parts)),
+            ("per_request", json!(run.per_request)),
+            ("precondition", precondition(&run.precondition)),
+        ]
+        .into_iter()
+        .chain(run.sample.into_iter().flat_map(sample::printed))
+        .collect(),
+    });
+    sections
 }
 
 fn device(device: &Device) -> Vec<(&'static str, Value)> {
@@ -186,6 +210,7 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
             keys.extend(workload.trace_format.map(|format| ("trace_format", json!(format))));
             keys.extend(workload.trace_columns.as_ref().map(|columns| ("trace_columns", json!(columns))));
         }
+        Source::Tenants(_) => unreachable!("each tenant has a workload, which is printed by itself"),
         Source::Generator(generator) => keys.extend([
             ("generator", selection(&generator.pattern)),
             ("request_size", json!(print_size(generator.request_size))),

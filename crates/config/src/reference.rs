@@ -6,10 +6,16 @@ use base::{Choice, Param};
 use serde_json::{Value, json};
 
 use crate::Registry;
-use crate::keys::{Key, Kind, SECTIONS, UNLIMITED, keys};
+use crate::keys::{Key, Kind, SECTIONS, TENANT_KEYS, UNLIMITED, keys};
 use crate::presets::PRESETS;
 use crate::print::parameter;
 use crate::reader::{expected, kind_of};
+use crate::tenants::TENANT;
+
+const TENANT_DOC: &str = "A host among several that share the device, in place of `[workload]`: one table for each. It has the keys of \
+    `[workload]`, in its own addresses, and `replay` and `queue_depth` for itself; `host.queue_depth` is then how many commands of \
+    all of them the controller has at once (256 where it is not given; assumed). A generator without an end goes on for as long as \
+    the others. `--set tenant.NAME.KEY=VALUE` sets a key of one (executor `timed`).";
 
 const HEAD: &str = "\
 # Configuration reference
@@ -55,6 +61,11 @@ pub fn reference_page(registry: &Registry) -> String {
             }
         }
     }
+    let _ = write!(page, "\n## `[[{TENANT}]]`\n\n{TENANT_DOC}\n\n");
+    page.push_str("| key | takes | default | meaning |\n|---|---|---|---|\n");
+    for key in TENANT_KEYS {
+        let _ = writeln!(page, "| `{}` | {} | {} | {} |", key.name, cell(&takes(key)), default(key), cell(key.doc));
+    }
     page.push_str("\n## Presets\n\n| preset | what it is |\n|---|---|\n");
     for preset in PRESETS {
         let _ = writeln!(page, "| `{}` | {} |", preset.name, cell(preset.description()));
@@ -78,7 +89,8 @@ pub fn reference(registry: &Registry) -> Value {
             "schema": schema_of(key, registry),
         })
     });
-    let sections: Vec<Value> = SECTIONS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })).collect();
+    let mut sections: Vec<Value> = SECTIONS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })).collect();
+    sections.push(json!({ "name": TENANT, "doc": TENANT_DOC, "is_array": true }));
     json!({ "sections": sections, "keys": described.collect::<Vec<_>>() })
 }
 

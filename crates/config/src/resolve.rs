@@ -14,6 +14,7 @@ use crate::model::{
 };
 use crate::reader::{READS_MAX, Reader, expected};
 use crate::sample;
+use crate::tenants::{self, TENANT};
 use crate::units::{list, print_size};
 
 /// Pages are numbered with 32 bits, and the last number means "none".
@@ -28,11 +29,16 @@ pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Co
     let device = device.map(|device| whole_superpages(reader, device, ftl.as_ref()));
     let host = host(reader);
     let sizes = device.as_ref().map(|device| (device.user_capacity, u64::from(device.page_size)));
-    let workload = workload(reader, sizes);
     let run = run(reader, sizes);
+    tenants::needs_tenants(reader);
+    let workload = match reader.tree.has(TENANT) {
+        true => tenants::read(reader, sizes, host.as_ref(), run.as_ref().map(|run| run.executor)),
+        false => workload(reader, sizes, true),
+    };
     let mut config = Config { device: device?, ftl: ftl?, host: host?, workload: workload?, run: run? };
     if reader.problems.is_empty() {
-        drop_arrivals(reader, &mut config);
+        let (replay, executor) = (config.host.replay, Some(config.run.executor));
+        drop_arrivals(reader, &mut config.workload.source, replay, executor);
     }
     reader.problems.is_empty().then_some(config)
 }
@@ -472,7 +478,10 @@ fn bind(reader: &mut Reader<'_>, registry: &Registry, seams: &mut [(&'static str
 
 fn host(reader: &mut Reader<'_>) -> Option<Host> {
     let replay = reader.word("host.replay");
-    let queue_depth = queue_depth(reader, replay);
+    let queue_depth = match reader.tree.has(TENANT) && !reader.tree.has(QUEUE_DEPTH) {
+        true => Some(Some(TENANTS_DEPTH)),
+        false => queue_depth(reader, replay),
+    };
     let time_scale = reader.number("host.time_scale");
     if matches!(replay, Some(Replay::Closed | Replay::Batch)) && time_scale.is_some_and(|scale| scale != 1.0) {
         let label = "a closed loop ignores arrival times; expected `host.replay = \"open\"`, or no `time_scale`";
@@ -481,6 +490,7 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
     let link = reader.bandwidth("host.link");
     let command_time = reader.time("host.command_time");
     let command_interval = reader.time("host.command_interval");
+    let arbitration = reader.choice("host.arbitration", "arbitration");
     Some(Host {
         replay: replay?,
         queue_depth: queue_depth?,
@@ -488,17 +498,21 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
         command_time: command_time?,
         command_interval: command_interval?,
         time_scale: time_scale?,
+        arbitration: arbitration?,
     })
 }
 
 const QUEUE_DEPTH: &str = "host.queue_depth";
+
+/// Commands of all tenants that the controller has at once, where nothing is said; assumed.
+const TENANTS_DEPTH: u32 = 256;
 
 /// Queue depth of a closed loop where none is given.
 const CLOSED_DEPTH: u32 = 32;
 
 /// A depth that is given holds in every loop. Without one, an open loop takes what comes; and a closed one has to have one, so that it
 /// takes the place of `unlimited` on an earlier layer than that which made the loop a closed one.
-fn queue_depth(reader: &mut Reader<'_>, replay: Option<Replay>) -> Option<Option<u32>> {
+pub(crate) fn queue_depth(reader: &mut Reader<'_>, replay: Option<Replay>) -> Option<Option<u32>> {
     let given = if reader.tree.has(QUEUE_DEPTH) { Some(reader.depth(QUEUE_DEPTH)?) } else { None };
     match (replay?, given) {
         (Replay::Open, given) => Some(given.flatten()),
@@ -516,8 +530,24 @@ fn queue_depth(reader: &mut Reader<'_>, replay: Option<Replay>) -> Option<Option
     }
 }
 
+/// A workload with this source and nothing else.
+pub(crate) fn workload_of(source: Source) -> Workload {
+    Workload {
+        source,
+        end: End::default(),
+        trace_format: None,
+        trace_columns: None,
+        address_offset: 0,
+        out_of_range: OutOfRange::Wrap,
+        backwards_time: BackwardsTime::Clamp,
+        discards: Discards::Trim,
+        skip_bad: false,
+        share: None,
+    }
+}
+
 /// `sizes`: user capacity and page size; `None` after a problem with them.
-fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Workload> {
+pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs_end: bool) -> Option<Workload> {
     let source = match (reader.tree.has("workload.trace"), reader.tree.has("workload.generator")) {
         (true, false) => trace(reader),
         (false, true) => generator(reader, sizes).map(Source::Generator),
@@ -548,7 +578,7 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
     let discards: Option<Discards> = reader.word("workload.discards");
     let skip_bad = reader.flag("workload.skip_bad");
     let sound = reader.problems.len() == ends;
-    if sound && matches!(source, Some(Source::Generator(_))) && end == End::default() {
+    if sound && needs_end && matches!(source, Some(Source::Generator(_))) && end == End::default() {
         let label = "expected `workload.volume`, for example \"2x\" (of the user capacity), or `workload.requests`";
         reader.refuse("workload.generator", "a generator needs an end", label);
     }
@@ -612,9 +642,9 @@ fn rounds(reader: &mut Reader<'_>) -> Option<u64> {
 
 /// A closed loop with time does not look at when requests come. Keys that say so are refused, unless a later layer made
 /// the loop a closed one: that takes their place.
-fn drop_arrivals(reader: &mut Reader<'_>, config: &mut Config) {
-    let Source::Generator(generator) = &mut config.workload.source else { return };
-    if config.host.replay == Replay::Open || config.run.executor != Executor::Timed {
+pub(crate) fn drop_arrivals(reader: &mut Reader<'_>, source: &mut Source, replay: Replay, executor: Option<Executor>) {
+    let Source::Generator(generator) = source else { return };
+    if replay == Replay::Open || executor != Some(Executor::Timed) {
         return;
     }
     let closed_on = reader.tree.layer("host.replay").max(reader.tree.layer("run.executor"));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean, nearest};
 use crate::document::{KeyValue, Node, Value};
 use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, TRACE_ONLY};
+use crate::tenants;
 use crate::units::list;
 
 /// A key that was given, by path.
@@ -13,7 +14,7 @@ pub(crate) struct Leaf {
     pub(crate) place: OriginPlace,
     pub(crate) node: Node,
     /// The layer it is from, counted from the lowest.
-    layer: u32,
+    pub(crate) layer: u32,
 }
 
 /// The keys of one layer, or of several.
@@ -30,6 +31,17 @@ const CAPACITY: &[&str] = &["device.user_capacity", "device.over_provisioning"];
 impl Tree {
     pub(crate) fn get(&self, path: &str) -> Option<&Leaf> {
         self.leaves.get(path)
+    }
+
+    /// A layer of its own that has these keys, each on the layer that it was given on.
+    pub(crate) fn of(leaves: impl Iterator<Item = (String, Leaf)>) -> Tree {
+        Tree { leaves: leaves.collect(), layers: 0 }
+    }
+
+    /// The keys below a path.
+    pub(crate) fn below(&self, path: &str) -> impl Iterator<Item = (&str, &Leaf)> {
+        let inside = format!("{path}.");
+        self.leaves.iter().filter_map(move |(path, leaf)| Some((path.strip_prefix(&inside)?, leaf)))
     }
 
     pub(crate) fn has(&self, path: &str) -> bool {
@@ -67,6 +79,8 @@ impl Tree {
         for path in given_up(|path| self.has(path), |path| upper.has(path)) {
             self.leaves.remove(path);
         }
+        let gives_up = tenants::given_up(&upper);
+        self.leaves.retain(|path, _| !gives_up(path));
         self.leaves.extend(upper.leaves);
     }
 
@@ -140,7 +154,10 @@ impl Sorter<'_> {
     pub(crate) fn table(&mut self, entries: Vec<KeyValue>, prefix: &str, tree: &mut Tree) {
         for entry in entries {
             let path = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
-            if SECTIONS.iter().any(|(section, _)| *section == path) {
+            if path == tenants::TENANT {
+                let layer = tenants::sorted(entry).into_iter();
+                tree.leaves.extend(layer.map(|(path, place, node)| (path, Leaf { place, node, layer: 0 })));
+            } else if SECTIONS.iter().any(|(section, _)| *section == path) {
                 match entry.node.value {
                     Value::Table(inner) => self.table(inner, &path, tree),
                     _ => self.problems.push(not_a_table(&path, &entry.node)),
@@ -168,7 +185,11 @@ impl Sorter<'_> {
         let above = (self.is_file && prefix.is_empty()).then_some("preset");
         let expected = match prefix {
             "" => list(
-                above.map(str::to_owned).into_iter().chain(SECTIONS.iter().map(|(section, _)| format!("[{section}]"))),
+                above
+                    .map(str::to_owned)
+                    .into_iter()
+                    .chain(SECTIONS.iter().map(|(section, _)| format!("[{section}]")))
+                    .chain([format!("[[{}]]", tenants::TENANT)]),
             ),
             _ => list(&children),
         };
@@ -186,15 +207,19 @@ impl Sorter<'_> {
         };
         let tables = SECTIONS.iter().map(|(section, _)| parent(section)).filter(|(parent, _)| *parent == prefix);
         let keys = self.keys.iter().filter(|key| key.section == prefix).map(|key| key.name);
-        keys.chain(tables.map(|(_, name)| name)).collect()
+        let tenants = prefix.is_empty().then_some(tenants::TENANT);
+        keys.chain(tables.map(|(_, name)| name)).chain(tenants).collect()
     }
 
     /// The same name in another table.
     fn elsewhere(&self, name: &str) -> Option<String> {
         let names: BTreeSet<&str> = self.keys.iter().map(|key| key.name).collect();
         let near = nearest(name, names)?;
-        let sections: Vec<String> =
-            self.keys.iter().filter(|key| key.name == near).map(|key| format!("`[{}]`", key.section)).collect();
+        let of = |key: &Key| match key.section {
+            tenants::TENANT => format!("`[[{}]]`", tenants::TENANT),
+            section => format!("`[{section}]`"),
+        };
+        let sections: Vec<String> = self.keys.iter().filter(|key| key.name == near).map(of).collect();
         Some(format!("`{near}` belongs to {}", sections.join(" or ")))
     }
 }

@@ -536,3 +536,41 @@ fn objects() {
     let texts: Vec<String> = cases.iter().map(|base| refusal(base, &[], None)).collect();
     check("objects", &texts.join("\n\n"));
 }
+
+#[test]
+fn tenants() {
+    const ONE: &str = "[[tenant]]\nname = \"one\"\ngenerator = \"uniform\"\nrequests = 9\n";
+    let one = |more: &str| format!("preset = \"tbm-small\"\n{ONE}{more}\n");
+    let cases = [
+        format!("{}{ONE}", one("")),
+        one("queue_dept = 4"),
+        one("weight = 2"),
+        one("replay = \"batch\""),
+        one("interval = \"1ms\""),
+        one("namespace = \"12345B\""),
+        one("namespace = \"200%\""),
+        one("namespace = \"50%\"\n[[tenant]]\nname = \"two\"\ngenerator = \"uniform\""),
+        one("namespace = \"60%\"\n[[tenant]]\nname = \"two\"\nnamespace = \"60%\"\ngenerator = \"uniform\""),
+        one("idle = true"),
+        one(
+            "[[tenant]]\nname = \"two\"\npriority = \"urgent\"\ngenerator = \"uniform\"\n[host]\narbitration = \"weighted\"",
+        ),
+        one("footprint = \"9GiB\"\nnamespace = \"1GiB\""),
+        one("[run]\nexecutor = \"count\""),
+        one("[workload]\nvolume = \"1x\""),
+        "preset = \"tbm-small\"\n[[tenant]]\ngenerator = \"uniform\"\n".into(),
+        "preset = \"tbm-small\"\n[[tenant]]\nname = \"a b\"\ngenerator = \"uniform\"\nrequests = 1\n".into(),
+        "preset = \"tbm-small\"\n[tenant]\nname = \"one\"\ngenerator = \"uniform\"\n".into(),
+        "preset = \"tbm-small\"\ntenant = 3\n".into(),
+        "preset = \"tbm-small\"\ntenant = [3]\n".into(),
+        "preset = \"tbm-small\"\ntenant = []\n".into(),
+        "preset = \"tbm-small\"\n[host]\narbitration = \"weighted\"\n".into(),
+    ];
+    let mut messages = texts(&cases.iter().map(String::as_str).collect::<Vec<_>>());
+    for set in ["tenant.oen.weight=2", "tenant.one.weight=0", "tenant.one=3"] {
+        let base = Base::Text { name: "device.toml".into(), text: one("[host]\narbitration = \"weighted\"") };
+        writeln!(messages, "{}\n", refusal(&base, &[set], None)).unwrap();
+    }
+    messages.push_str(&sets(&[&["tenant.one.weight=2"]]));
+    check("tenants", &messages);
+}

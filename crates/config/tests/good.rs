@@ -242,6 +242,32 @@ fn a_trace_takes_the_place_of_a_generator() {
     assert_eq!((config.workload.end.volume, config.workload.end.requests), (None, Some(5)));
 }
 
+/// Tenants take the place of the preset's workload, keep their own part of the addresses, and are set by name.
+#[test]
+fn tenants_take_the_place_of_a_workload() {
+    let written = "preset = \"tbm-small\"\n[host]\narbitration.weighted.burst = 4\n\
+        [[tenant]]\nname = \"one\"\nnamespace = \"25%\"\nweight = 3\ngenerator.zipf.z = 1.1\nfootprint = \"50%\"\nrequests = 9\n\
+        [[tenant]]\nname = \"two\"\nnamespace = \"1GiB\"\nreplay = \"open\"\ninterval = \"1ms\"\ngenerator = \"uniform\"\n";
+    let config = read(&text(written), &["tenant.two.weight=5", "tenant.one.queue_depth=7"], None);
+    let Source::Tenants(tenants) = &config.workload.source else { panic!("{:?}", config.workload) };
+    let [one, two] = &tenants[..] else { panic!("{tenants:?}") };
+    assert_eq!((one.weight, one.queue_depth, one.replay), (3, Some(7), Replay::Closed));
+    assert_eq!((two.weight, two.queue_depth, two.replay), (5, None, Replay::Open));
+    let (of_one, of_two) = (one.namespace.unwrap(), two.namespace.unwrap());
+    assert_eq!((of_one.first, of_one.bytes), (0, 15 << 28));
+    assert_eq!((of_two.first, of_two.bytes), (15 << 28, 1 << 30));
+    let Source::Generator(generator) = &one.workload.source else { panic!() };
+    assert_eq!(generator.footprint, 15 << 27, "a part of its own addresses");
+    assert_eq!(config.host.queue_depth, Some(32), "the preset's");
+    // As TOML and as JSON it means the same.
+    assert_eq!(read(&text(&to_toml(&config)), &[], None), config);
+    let serde_json::Value::Object(object) = to_json(&config) else { panic!("not an object") };
+    assert_eq!(read(&Base::Object { name: "config".into(), object }, &[], None), config);
+    // A workload of a later layer takes their place in turn.
+    let config = read(&text(written), &[], Some("a.csv"));
+    assert_eq!(config.workload.source, Source::Trace { path: "a.csv".into() });
+}
+
 #[test]
 fn a_format_belongs_to_its_trace() {
     let traced = text("[workload]\ntrace = \"b.csv\"\ntrace_format = \"spc\"\n");
@@ -293,7 +319,7 @@ fn blocks_follow_from_a_capacity() {
 fn a_closed_loop_of_a_later_layer_takes_the_place_of_arrivals() {
     let interval = |sets: &[&str]| match on("gcmix-dm", sets).workload.source {
         Source::Generator(generator) => generator.interval,
-        Source::Trace { path } => panic!("trace {path}"),
+        other => panic!("{other:?}"),
     };
     let ten = Duration::from_us(10_000);
     assert_eq!(interval(&[]), ten);
@@ -310,7 +336,7 @@ fn a_closed_loop_of_a_later_layer_takes_the_place_of_arrivals() {
 fn footprints_and_volumes_are_parts_of_the_user_capacity() {
     let generator = |set: &str| match on("tbm-small", &[set]).workload.source {
         Source::Generator(generator) => generator,
-        Source::Trace { path } => panic!("trace {path}"),
+        other => panic!("{other:?}"),
     };
     assert_eq!(generator("workload.footprint=50%").footprint, 15 << 29);
     assert_eq!(generator("workload.footprint=0.5x").footprint, 15 << 29);

@@ -326,6 +326,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         command_time: Duration(times.0),
         command_interval: Duration(times.1),
         time_scale: if replay == Replay::Open { scale } else { 1.0 },
+        // Printed and read where there are tenants only.
+        ..Host::new(replay, None)
     });
     device().prop_flat_map(move |device| {
         let workload = workload(device.user_capacity);

@@ -23,6 +23,8 @@ mod slow_die;
 mod split;
 #[path = "timing/suspends.rs"]
 mod suspends;
+#[path = "timing/tenants.rs"]
+mod tenants;
 #[path = "timing/two_pass.rs"]
 mod two_pass;
 

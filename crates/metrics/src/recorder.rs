@@ -1,6 +1,8 @@
 //! The one object that stages report to.
 
-use base::{CAUSES, Cause, Die, Duration, InStep, Instant, OpKind, RequestKind};
+use serde_json::Value;
+
+use base::{CAUSES, Cause, Die, Duration, InStep, Instant, Lpn, OpKind, RequestKind};
 
 use crate::admission::Admission;
 use crate::counters::Counters;
@@ -9,6 +11,7 @@ use crate::occupancy::Occupancy;
 use crate::series::{self, FIRST_STEP_BYTES, FIRST_STEP_NS, SeriesSample, TimeAxis};
 use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
+use crate::tenants::TenantFigures;
 use crate::utilisation::BusyTime;
 
 /// The shape of the device, as far as the recorder needs it.
@@ -88,6 +91,8 @@ pub struct Recorder {
     pub split: Option<Box<SplitLatencies>>,
     /// Waits of requests for a place in the device, in an open loop.
     pub admission: Option<Box<Admission>>,
+    /// By tenant, where several hosts share the device.
+    tenants: Vec<TenantFigures>,
     start: Instant,
     end: Instant,
     /// When the row by time closes.
@@ -123,6 +128,7 @@ impl Recorder {
             buffer: None,
             split: None,
             admission: None,
+            tenants: Vec::new(),
             start: Instant::ZERO,
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),
@@ -174,6 +180,30 @@ impl Recorder {
             self.by_time.max_ns = self.by_time.max_ns.max(ns);
             self.by_volume.max_ns = self.by_volume.max_ns.max(ns);
         }
+    }
+
+    /// Several hosts share the device, from now on.
+    pub fn watch_tenants(&mut self, tenants: Vec<TenantFigures>) {
+        self.tenants = tenants;
+    }
+
+    /// A page was placed for the host, or a copy of one.
+    #[inline]
+    pub fn placed_of_tenant(&mut self, lpn: Lpn, is_copy: bool) {
+        if !self.tenants.is_empty() {
+            TenantFigures::placed(&mut self.tenants, lpn, is_copy);
+        }
+    }
+
+    /// A request of a tenant is complete. Call it beside [`Recorder::completed`].
+    pub fn completed_of(&mut self, tenant: usize, kind: RequestKind, arrived: Instant, now: Instant, bytes: u64) {
+        self.tenants[tenant].completed(kind, now.0.saturating_sub(arrived.0), now, bytes);
+    }
+
+    /// The figures of the hosts that share the device; `None`: there is one.
+    pub fn tenants(&self) -> Option<Value> {
+        let of_each = self.tenants.iter().map(|tenant| tenant.to_json(self.start, self.shape.page_bytes));
+        (!self.tenants.is_empty()).then(|| of_each.collect())
     }
 
     /// In an open loop: of a request that was complete after `latency_ns`, so much was the wait for a place in the device.

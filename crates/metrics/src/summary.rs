@@ -30,7 +30,7 @@ pub struct Report<'a> {
     pub usage: Usage,
 }
 
-/// The summary object. `latency_parts` is there where latencies were split.
+/// The summary object. `latency_parts` is there where latencies were split, `tenants` where several hosts share the device.
 pub fn summary(report: &Report<'_>) -> Value {
     let recorder = report.recorder;
     let counters = &recorder.totals();
@@ -55,6 +55,9 @@ pub fn summary(report: &Report<'_>) -> Value {
     });
     if let (Some(split), Some(object)) = (&recorder.split, summary.as_object_mut()) {
         object.insert("latency_parts".into(), split.to_json());
+    }
+    if let (Some(tenants), Some(object)) = (recorder.tenants(), summary.as_object_mut()) {
+        object.insert("tenants".into(), tenants);
     }
     summary
 }

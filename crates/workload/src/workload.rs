@@ -52,6 +52,42 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds what was counted of another workload.
+    fn join(&mut self, other: &Tally) {
+        let Tally {
+            requests,
+            bytes_written,
+            rounds,
+            lines,
+            bad_lines,
+            zero_length,
+            out_of_order,
+            backwards_times,
+            postfua_dropped,
+            stray_times,
+            discards_ignored,
+            wrapped,
+            split,
+            clamped,
+            dropped_past_end,
+        } = self;
+        *requests += other.requests;
+        *bytes_written += other.bytes_written;
+        *rounds += other.rounds;
+        *lines += other.lines;
+        *bad_lines += other.bad_lines;
+        *zero_length += other.zero_length;
+        *out_of_order += other.out_of_order;
+        *backwards_times += other.backwards_times;
+        *postfua_dropped += other.postfua_dropped;
+        *stray_times += other.stray_times;
+        *discards_ignored += other.discards_ignored;
+        *wrapped += other.wrapped;
+        *split += other.split;
+        *clamped += other.clamped;
+        *dropped_past_end += other.dropped_past_end;
+    }
+
     /// Adds what a reader counted in a round.
     fn add(&mut self, counts: &Counts) {
         self.lines += counts.lines;
@@ -77,12 +113,23 @@ enum RequestSource {
     Shifted(Box<Shifted>),
     Listed(std::vec::IntoIter<Request>),
     Sampled(Box<Sampled>),
+    Tenants(Vec<TenantWorkload>),
+}
+
+/// The requests of a tenant.
+struct TenantWorkload {
+    requests: Workload,
+    /// Where its addresses begin on the device.
+    first: u64,
+    /// It has an end of its own.
+    has_end: bool,
 }
 
 impl Workload {
     /// Bytes that its source holds at most.
     pub fn bytes(config: &model::Workload) -> u64 {
         match &config.source {
+            model::Source::Tenants(tenants) => tenants.iter().map(|tenant| Workload::bytes(&tenant.workload)).sum(),
             model::Source::Generator(_) => 0,
             model::Source::Trace { .. } => {
                 let once = config.end.rounds == Some(1) || config.end == model::End::default();
@@ -110,6 +157,18 @@ impl Workload {
         }
         let mut end = config.end.clone();
         let source = match &config.source {
+            model::Source::Tenants(tenants) => {
+                let open = |tenant: &model::Tenant| {
+                    TenantWorkload::open(
+                        tenant,
+                        host,
+                        user_capacity,
+                        engine::Chance::new(seed, &format!("tenant {}", tenant.name)).next(),
+                        interrupt,
+                    )
+                };
+                RequestSource::Tenants(tenants.iter().map(open).collect::<Result<_, _>>()?)
+            }
             model::Source::Trace { path } => {
                 if end == model::End::default() {
                     end.rounds = Some(1);
@@ -177,7 +236,9 @@ impl Workload {
             model::Source::Generator(generator) => {
                 Workload::aging_within(generator, Bounds::of(config, user_capacity), seed, one_in(config))
             }
-            model::Source::Trace { .. } => Workload::aging_uniform(user_capacity, page_size, seed),
+            model::Source::Trace { .. } | model::Source::Tenants(_) => {
+                Workload::aging_uniform(user_capacity, page_size, seed)
+            }
         }
     }
 
@@ -212,6 +273,7 @@ impl Workload {
             RequestSource::Listed(requests) => out.extend(requests.take(wanted)),
             RequestSource::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
             RequestSource::Sampled(sampled) => sampled.fill(out, wanted)?,
+            RequestSource::Tenants(_) => unreachable!("whose turn it is goes by the device: `fill_of` draws"),
         }
         self.cut(out, begin);
         // A trace's times were looked at with their lines.
@@ -258,6 +320,7 @@ impl Workload {
         match &self.source {
             RequestSource::Trace(replay) => tally.add(&replay.trace.counts()),
             RequestSource::Sampled(sampled) => tally = sampled.tally(tally),
+            RequestSource::Tenants(tenants) => tenants.iter().for_each(|tenant| tally.join(&tenant.requests.tally())),
             RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => {}
         }
         tally
@@ -268,7 +331,10 @@ impl Workload {
         match &self.source {
             RequestSource::Trace(replay) => Some(replay.trace.format()),
             RequestSource::Sampled(sampled) => sampled.whole.format(),
-            RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
+            RequestSource::Generator(_)
+            | RequestSource::Shifted(_)
+            | RequestSource::Listed(_)
+            | RequestSource::Tenants(_) => None,
         }
     }
 
@@ -281,6 +347,11 @@ impl Workload {
                 Some(done / rounds.max(1) as f64)
             }),
             RequestSource::Sampled(sampled) => sampled.whole.progress(),
+            // All of those with an end have to reach it.
+            RequestSource::Tenants(tenants) => {
+                let ends = tenants.iter().filter(|tenant| tenant.has_end);
+                ends.filter_map(|tenant| tenant.requests.progress()).reduce(f64::min)
+            }
             RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
         };
         [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
@@ -288,6 +359,60 @@ impl Workload {
             .flatten()
             .reduce(f64::max)
             .map(|done| done.min(1.0))
+    }
+}
+
+// Tenants.
+impl Workload {
+    /// Tenants that it is the requests of; 0: it is those of one host.
+    pub fn tenants(&self) -> usize {
+        if let RequestSource::Tenants(tenants) = &self.source { tenants.len() } else { 0 }
+    }
+
+    /// As [`Workload::fill`], of one of several tenants. Addresses are those of the device.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// If there is no such tenant.
+    pub fn fill_of(&mut self, tenant: usize, out: &mut Vec<Request>, max: usize) -> Result<(), WorkloadError> {
+        let RequestSource::Tenants(tenants) = &mut self.source else { panic!("there is one host") };
+        let TenantWorkload { requests, first, .. } = &mut tenants[tenant];
+        let begin = out.len();
+        requests.fill(out, max)?;
+        for request in out[begin..].iter_mut().filter(|request| request.kind != RequestKind::Flush) {
+            request.offset += *first;
+        }
+        Ok(())
+    }
+
+    /// True if a tenant's requests end by themselves.
+    ///
+    /// # Panics
+    /// If there is no such tenant.
+    pub fn has_end(&self, tenant: usize) -> bool {
+        let RequestSource::Tenants(tenants) = &self.source else { panic!("there is one host") };
+        tenants[tenant].has_end
+    }
+}
+
+impl TenantWorkload {
+    fn open(
+        tenant: &model::Tenant,
+        host: &model::Host,
+        user_capacity: u64,
+        seed: u64,
+        interrupt: &Interrupt,
+    ) -> Result<TenantWorkload, WorkloadError> {
+        let (first, capacity) = tenant.namespace.map_or((0, user_capacity), |space| (space.first, space.bytes));
+        let has_end = tenant.workload.end != model::End::default()
+            || matches!(tenant.workload.source, model::Source::Trace { .. });
+        let requests = match tenant.is_idle {
+            true => Workload::listed(Vec::new()),
+            false => Workload::open(&tenant.workload, host, capacity, seed, interrupt)?,
+        };
+        Ok(TenantWorkload { requests, first, has_end })
     }
 }
 

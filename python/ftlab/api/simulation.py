@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ftlab import _core
 from ftlab._core import ConfigError, Error, InputError, RunError
-from ftlab.api import runner
+from ftlab.api import runner, tenants
 from ftlab.api.aged_states import States
 from ftlab.api.configs import Config, Sets, Source, plain, set_list
 from ftlab.api.keys import exclude_each_other, loses
@@ -137,6 +137,9 @@ def compare(
 ) -> Comparison:
     """Runs several configurations, side by side in threads, and compares them with the first.
 
+    Of a single one with tenants, each of them is run alone too: `slowdowns` of the comparison says what they lose by
+    each other.
+
     A configuration that cannot be used, or whose run fails, does not stop the others: `errors` of the comparison says
     why. Runs that differ only in what does not age a device share the aged device, which changes no figure.
 
@@ -161,6 +164,7 @@ def compare(
     tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
     usable, errors = _usable(everything, tell)
+    is_of_tenants = len(everything) == len(usable) == 1 and tenants.has_several(everything[0])
     threads = at_once(list(usable.values()), jobs)
     writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
     store = None if writer is None else Store(writer.path / output.KEPT)
@@ -171,6 +175,10 @@ def compare(
             else Path(stack.enter_context(TemporaryDirectory(prefix="ftlab-")))
         )
         results = _run_all(list(usable.values()), threads, tell, store, place)
+        if is_of_tenants and isinstance(together := results[everything[0].label], Result):
+            others = tenants.alone(everything[0], together)
+            everything += others
+            results |= _run_all(others, at_once(others, jobs), tell, store, place)
     # In the order of the configurations, with what could not even begin.
     made = {job.label: results.get(job.label) or errors[job.label] for job in everything}
     comparison = Comparison(

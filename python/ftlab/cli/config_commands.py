@@ -298,6 +298,9 @@ def schema() -> dict[str, Any]:
             "description": f"{key['doc']} Default: {key['default']}",
             **key["schema"],
         }
+    for section in reference()["sections"]:
+        if section.get("is_array"):
+            tables[section["name"]] = _array(section, tables)
     top = _object("A configuration of ftlab")
     presets = [name for name, _, _ in _core.presets()]
     top["properties"] = {
@@ -305,6 +308,15 @@ def schema() -> dict[str, Any]:
         **{name: table for name, table in tables.items() if "." not in name},
     }
     return {"$schema": SCHEMA_ID, "title": "ftlab configuration", **top}
+
+
+def _array(section: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of `[[tenant]]`: keys of its own, those of a workload, and two of the host."""
+    own, host = tables[section["name"]], tables["host"]["properties"]
+    properties = own["properties"] | tables["workload"]["properties"]
+    properties |= {name: host[name] for name in ("replay", "queue_depth")}
+    item = {**own, "properties": properties, "required": ["name"]}
+    return {"type": "array", "description": section["doc"], "minItems": 1, "items": item}
 
 
 def _object(doc: str) -> dict[str, Any]:

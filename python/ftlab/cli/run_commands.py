@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from ftlab._core import InputError, RunError
 from ftlab.api.configs import Raw, config_argument, defaults_taken
 from ftlab.api.runner import Tell
-from ftlab.api.simulation import DONE, FAILED, Progress, compare, nanoseconds, run
+from ftlab.api.simulation import DONE, FAILED, Progress, compare, nanoseconds, resolve, run
 from ftlab.cli.live import Live
 from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed, say
 from ftlab.results import output, text
 from ftlab.results.output import OutputError
+from ftlab.results.tenants import active
 
 if TYPE_CHECKING:
     from ftlab.fio.running import Prepared
@@ -183,7 +184,8 @@ def _compare(options: argparse.Namespace) -> None:
             )
         vary[key] = values
     configs = [config_argument(config) for config in options.configs]
-    if len(configs) == 1 and not vary:
+    tenants = _tenants(configs[0], options.sets) if len(configs) == 1 and not vary else 0
+    if len(configs) == 1 and not vary and tenants < 2:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
     _tell_defaults(
@@ -192,7 +194,7 @@ def _compare(options: argparse.Namespace) -> None:
     unwritten: OutputError | None = None
     try:
         with Live(sys.stderr) as live, Tell(None if live else sys.stderr) as tell:
-            runs = len(configs) * math.prod(map(len, vary.values()))
+            runs = len(configs) * math.prod(map(len, vary.values())) + tenants
             tell.begin(runs, 0, runs)
             comparison = compare(
                 configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns, out=options.out,
@@ -209,6 +211,8 @@ def _compare(options: argparse.Namespace) -> None:
     else:
         width = shutil.get_terminal_size((110, 24)).columns
         sys.stdout.write(comparison.table(width))
+        if table := comparison.tenants_table():
+            sys.stdout.write("\n" + table)
         sys.stdout.write("\nwhy\n" + text.listed(comparison.reasons, width))
         if lowest := comparison.lowest:
             sys.stdout.write("\nlowest p99.9\n" + text.listed(lowest, width))
@@ -222,6 +226,11 @@ def _compare(options: argparse.Namespace) -> None:
         raise RunError(
             f"error: {len(comparison.errors)} of {runs} runs failed; the first is `{label}`:\n{why}"
         )
+
+
+def _tenants(config: str | Path, sets: Sequence[str]) -> int:
+    """Hosts that share the device, each of which is run alone too."""
+    return len(active(resolve(config, sets=sets)))
 
 
 def _heard(tell: Tell) -> Callable[[str, Progress], None]:

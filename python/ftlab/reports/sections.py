@@ -95,6 +95,9 @@ def _about(result: Result) -> Html:
 
 def _workload(config: Mapping[str, Any]) -> str:
     workload, host = config["workload"], config["host"]
+    if tenants := config.get("tenant"):
+        names = ", ".join(tenant["name"] for tenant in tenants)
+        return f"{len(tenants)} tenants: {names}; {told(host['arbitration'])}, {host['queue_depth']} commands at once"
     if workload.get("trace"):
         what = f"trace {workload['trace']}"
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from ftlab.results.overload import overload
 from ftlab.results.reasons import lowest, reasons
 from ftlab.results.result import Result, read_object
 from ftlab.results.stall import stall
+from ftlab.results.tenants import Slowdown, fairness, slowdowns
 from ftlab.results.transient import too_short
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class Comparison:
         return lowest(self.figures)
 
     @property
+    def slowdowns(self) -> list[Slowdown]:
+        """What tenants of one device lose by each other, if it was run with all of them and with each alone."""
+        return slowdowns(self.results.values())
+
+    @property
     def notes(self) -> list[str]:
         """The differences that keep the runs from being comparable."""
         return _notes(self.results)
@@ -74,6 +80,7 @@ class Comparison:
             "schema": SCHEMA,
             "ftlab_version": __version__,
             "notes": self.notes,
+            **self._tenants_json(),
             "lowest_p999": self.lowest,
             "runs": [
                 {
@@ -89,6 +96,38 @@ class Comparison:
                 for label, error in self.errors.items()
             ],
         }
+
+    def _tenants_json(self) -> dict[str, Any]:
+        found = self.slowdowns
+        if not found:
+            return {}
+        told = [
+            {
+                "tenant": slowdown.tenant,
+                "slowdown": slowdown.factor,
+                **{
+                    f"{name}_{where}": pair[at]
+                    for name, pair in (
+                        ("mean_us", (slowdown.together_us, slowdown.alone_us)),
+                        ("p999_us", slowdown.p999),
+                        ("iops", slowdown.iops),
+                    )
+                    for at, where in enumerate(("together", "alone"))
+                },
+            }
+            for slowdown in found
+        ]
+        return {"tenants": told, "fairness": fairness(found)}
+
+    def tenants_table(self) -> str:
+        """The slowdowns of tenants as text, and their fairness; empty where there are none."""
+        if not (found := self.slowdowns):
+            return ""
+        rows = tenants_rows(found)
+        return (
+            text.columns([TENANTS_HEAD, *rows], align="<>")
+            + f"\nfairness {fairness(found):.2f}: the largest slowdown / the smallest\n"
+        )
 
     @classmethod
     def load(cls, directory: str | PathLike[str]) -> Comparison:
@@ -117,8 +156,12 @@ class Comparison:
         return f"Comparison({', '.join([*self.results, *(f'{label}: failed' for label in self.errors)])})"
 
     def __str__(self) -> str:
-        told = [self.table(), "\nwhy\n", text.listed(self.reasons, 100)]
+        told = [self.table(), *self._and_tenants(), "\nwhy\n", text.listed(self.reasons, 100)]
         return "".join([*told, "\nfailed\n", text.listed(self.failures, 100)] if self.errors else told)
+
+    def _and_tenants(self) -> list[str]:
+        table = self.tenants_table()
+        return ["\n", table] if table else []
 
     def arrow(self) -> pa.Table:
         """A row for each configuration: its `label`, the `error` of one without a result, and every number of its
@@ -162,6 +205,12 @@ class Comparison:
             start = end
         return "\n\n".join(blocks) + "\n"
 
+    def _tenants_markdown(self) -> list[str]:
+        if not (found := self.slowdowns):
+            return []
+        table = text.markdown_table("Tenants, among the others and alone", TENANTS_HEAD, tenants_rows(found))
+        return [*table, "", f"Fairness {fairness(found):.2f}: the largest slowdown ÷ the smallest.", ""]
+
     def markdown(self) -> str:
         """The comparison as a page: table, reasons, plots."""
         rows = figure_rows(list(self.figures.values()))
@@ -184,6 +233,7 @@ class Comparison:
             *(f"- Lowest p99.9 of {kind}: {escape.markdown(told)}" for kind, told in self.lowest.items()),
             *(f"- Note: {escape.markdown(note)}" for note in self.notes),
             "",
+            *self._tenants_markdown(),
             *(
                 ["## Without a result", "", *map(_failed_line, self.failures.items()), ""]
                 if self.errors
@@ -198,6 +248,21 @@ class Comparison:
             lines += ["![Latency distributions](latency.png)", "", "![Utilisation](utilisation.png)", ""]
         lines += ["![Figures over volume and time](series.png)", "", "![Wear](wear.png)", ""]
         return "\n".join(lines)
+
+
+TENANTS_HEAD = ("tenant", "slowdown", "mean", "alone", "p99.9", "alone", "IOPS", "alone")
+"""The columns of the table of slowdowns: among the others, and alone."""
+
+
+def tenants_rows(found: Sequence[Slowdown]) -> list[list[str]]:
+    """A row for each tenant."""
+    return [
+        [
+            slowdown.tenant, f"{slowdown.factor:.2f}x", text.duration(slowdown.together_us),
+            text.duration(slowdown.alone_us), *map(text.duration, slowdown.p999), *map(text.count, slowdown.iops),
+        ]
+        for slowdown in found
+    ]  # fmt: skip
 
 
 def _failed_line(failed: tuple[str, str]) -> str:

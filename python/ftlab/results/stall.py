@@ -62,6 +62,8 @@ def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
     summary, figures = result.summary, Figures.of(result)
     ftl, host, gc = summary["config"]["ftl"], summary["config"]["host"], summary["gc"]
     is_open = host["replay"] == "open"
+    if cause := _of_tenant(summary, kind):
+        return cause
     if not is_open and summary["host"][f"{kind}_latency_us"]["mean"] > QUEUED * longest_us:
         return (f"a queue of {host['queue_depth']} that is always full", "a smaller `host.queue_depth`")
     if _name(ftl["mapping"]) == "fast":
@@ -96,6 +98,26 @@ def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
             "more `device.over_provisioning`",
         )
     return "a queue in front of its die", "`run.latency_parts = true` and `ftlab explain-tail` say of what"
+
+
+def _of_tenant(summary: dict[str, Any], kind: str) -> tuple[str, str] | None:
+    """The tenant whose own queue held its requests up, if it is full nearly always."""
+    latency = f"{kind}_latency_us"
+    found = [tenant for tenant in summary.get("tenants", ()) if tenant.get(latency, {}).get("max")]
+    if not found:
+        return None
+    slowest = max(found, key=lambda tenant: float(tenant[latency]["max"]))
+    if slowest[latency]["mean"] <= QUEUED * slowest[latency]["max"]:
+        return None
+    is_open = any(
+        tenant["name"] == slowest["name"] and tenant["replay"] == "open"
+        for tenant in summary["config"]["tenant"]
+    )
+    return (
+        f"the queue of tenant {slowest['name']}, which sends more than it is served",
+        f"a longer `interval` of it (`--set tenant.{slowest['name']}.interval=…`)" if is_open
+        else f"a smaller `queue_depth` of it (`--set tenant.{slowest['name']}.queue_depth=…`)",
+    )  # fmt: skip
 
 
 def _name(choice: str | dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from ftlab.results.latency_parts import KINDS, Around, around
 from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
 from ftlab.results.stall import Stall, stall
+from ftlab.results.tenants import COLUMNS as TENANT_COLUMNS
 from ftlab.results.transient import too_short
 
 ABSENT = "-"
@@ -140,6 +141,7 @@ def run_summary(result: Result, name: str) -> str:
     blocks = [
         _title(result, name),
         _host(result),
+        _tenants(result),
         _latencies(result),
         _latency_parts(result),
         _flash(result),
@@ -198,6 +200,10 @@ def _load(result: Result) -> str:
     summary = result.summary
     workload, host = summary["config"]["workload"], summary["config"]["host"]
     tally = summary.get("workload", {})
+    if tenants := summary["config"].get("tenant"):
+        names = ", ".join(escape.terminal(tenant["name"]) for tenant in tenants)
+        way = _choice(host["arbitration"])
+        return f"{len(tenants)} tenants: {names}, {way} arbitration, {host['queue_depth']} commands at once"
     if trace := workload.get("trace"):
         parts = [f"trace {escape.terminal(str(trace))} ({tally.get('format', 'format not kept')})"]
         if tally.get("rounds", 0) > 1:
@@ -400,6 +406,25 @@ def latency_rows(host: Mapping[str, Any]) -> list[list[str]]:
         if latency["mean"] is not None and latency["max"] > 0:
             rows.append([name, *(duration(latency[key.replace(".", "")]) for key in PERCENTILES)])
     return rows
+
+
+def tenant_rows(result: Result) -> list[Sequence[str]]:
+    """A row of figures for each of several hosts that share the device, as `COLUMNS` of `results.tenants` has them."""
+    rows: list[Sequence[str]] = []
+    for tenant in result.summary.get("tenants", ()):
+        rate, volume, waf = tenant["iops"], tenant["throughput_mb_s"], tenant["waf"]
+        latency = [tenant["latency_us"][key] for key in ("mean", "p99", "p999")]
+        rows.append([
+            tenant["name"], count(tenant["reads"]), count(tenant["writes"]), ABSENT if rate is None else count(rate),
+            ABSENT if volume is None else figure(volume), *(duration(us) for us in latency),
+            ABSENT if waf is None else f"{waf:.2f}",
+        ])  # fmt: skip
+    return rows
+
+
+def _tenants(result: Result) -> str:
+    rows = tenant_rows(result)
+    return columns([TENANT_COLUMNS, *(["  " + row[0], *row[1:]] for row in rows)], align="<>") if rows else ""
 
 
 def _latencies(result: Result) -> str:

@@ -136,6 +136,9 @@ def _cure(summary: dict[str, Any], times: float, *, begins_empty: bool) -> str:
     if not ends or in_bytes(workload.get("volume", "1024PiB")) < times * written:
         settings.append(f"workload.volume={least}")
     given = " ".join(f"--set {setting}" for setting in settings)
+    if summary["config"].get("tenant"):
+        own = "larger `requests` or `volume` of its tenants"
+        return f"write at least {least.removesuffix('x')} x the user capacity ({own})"
     text = f"write at least {least.removesuffix('x')} x the user capacity (`{given}`)"
     aged = (summary.get("precondition") or {}).get("kind")
     if not begins_empty and "generator" in workload and aged != "steady":

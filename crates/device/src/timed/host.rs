@@ -9,6 +9,7 @@ use workload::Workload;
 
 use super::context::Context;
 use super::front::Front;
+use super::front::tenants::Tenants;
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, MOST, Requests};
@@ -43,12 +44,19 @@ impl Host {
     /// Bytes for each request that the device takes in.
     pub(super) const BYTES_OF_REQUEST: u64 = (Requests::BYTES_OF_REQUEST + WriteBuffer::BYTES_OF_REQUEST) as u64;
 
-    pub(super) fn new(config: &model::Host, buffer: Option<Buffer>, bytes_of_request: u64) -> Host {
+    pub(super) fn new(
+        config: &model::Host,
+        tenants: Option<Box<Tenants>>,
+        buffer: Option<Buffer>,
+        bytes_of_request: u64,
+    ) -> Host {
+        // Each tenant has a loop of its own; what the controller takes of them comes as it does from a closed one.
+        let replay = if tenants.is_some() { Replay::Closed } else { config.replay };
         Host {
-            replay: config.replay,
+            replay,
             incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
-            requests: Requests::new(config.queue_depth, config.replay == Replay::Open, buffer.is_some()),
+            requests: Requests::new(config.queue_depth, replay == Replay::Open, buffer.is_some(), tenants),
             bytes_of_request,
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
             front: Front::new(config),
@@ -57,7 +65,8 @@ impl Host {
 
     /// True if no request is in the device or waits to enter it.
     pub(super) fn is_idle(&self) -> bool {
-        self.requests.are_none() && self.incoming.is_empty()
+        let have_more = |tenants: &Tenants| tenants.have_more();
+        self.requests.are_none() && self.incoming.is_empty() && !self.requests.tenants.as_deref().is_some_and(have_more)
     }
 
     /// Requests completed.
@@ -112,7 +121,7 @@ impl Host {
             if self.incoming.is_empty() {
                 self.draw(context, workload)?;
             }
-            let Some(&request) = self.incoming.front() else { return Ok(None) };
+            let Some(&request) = self.incoming.front() else { return Ok(self.arrival_of_tenants(context)) };
             if self.replay == Replay::Open && request.at > context.now {
                 context.note(|waits, _| waits.places_are_free());
                 return Ok(Some(request.at));
@@ -140,10 +149,17 @@ impl Host {
             self.enter(context, request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
         }
-        if self.replay == Replay::Open {
+        if self.replay == Replay::Open || self.requests.tenants.is_some() {
             context.note(|waits, now| waits.places_are_waited_for(now));
         }
         Ok(None)
+    }
+
+    /// The device has room for all that tenants have sent. Returns when the next request comes of one that sends at times of its own.
+    fn arrival_of_tenants(&self, context: &mut Context<'_, impl Plan>) -> Option<Instant> {
+        let tenants = self.requests.tenants.as_ref()?;
+        context.note(|waits, _| waits.places_are_free());
+        tenants.next_arrival()
     }
 
     /// True if the host sends its next request, if there is a place for it: `batch` holds it back until the
@@ -160,10 +176,13 @@ impl Host {
         }
     }
 
-    /// Draws the next requests and asks for their map entries.
+    /// Draws the next requests, or of several tenants the next one, and asks for their map entries.
     fn draw(&mut self, context: &Context<'_, impl Plan>, workload: &mut Workload) -> Result<(), RunError> {
         self.drawn.clear();
-        workload.fill(&mut self.drawn, BATCH)?;
+        match &mut self.requests.tenants {
+            None => workload.fill(&mut self.drawn, BATCH)?,
+            Some(tenants) => self.drawn.extend(tenants.take(context.now, workload)?),
+        }
         for request in &self.drawn {
             if request.size > 0 {
                 let lpn = context.device.page_size.page_of(request.offset);
@@ -202,8 +221,12 @@ impl Host {
 
     fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: Request, span: Span) {
         let is_open = self.replay == Replay::Open;
-        let arrived = if is_open { request.at } else { context.now };
+        let of_tenant = self.requests.tenants.as_ref().map(|tenants| tenants.since());
+        let arrived = if is_open { request.at } else { of_tenant.unwrap_or(context.now) };
         let id = self.requests.admit(&request, span, arrived);
+        if let Some(tenants) = &mut self.requests.tenants {
+            tenants.entered(id);
+        }
         if is_open {
             self.requests.note_outside(id, (context.now - arrived).ns());
             context.device.recorder.holds(self.requests.count());

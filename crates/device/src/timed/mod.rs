@@ -34,9 +34,9 @@ mod write_buffer;
 
 use base::{Geometry, Instant, PageLayout};
 use config::Config;
-use config::model::{Checks, Replay};
+use config::model::{Checks, Namespace, Replay, Source};
 use ftl::schedule::Schedule;
-use metrics::{Admission, SplitLatencies, Timeline};
+use metrics::{Admission, SplitLatencies, TenantFigures, Timeline};
 use workload::Workload;
 
 use crate::buffer::Buffer;
@@ -50,6 +50,7 @@ use context::Context;
 use die::Backend;
 
 use front::ranges::ReadRanges;
+use front::tenants::Tenants;
 use host::Host;
 use plain::record::Bookings;
 use plan::{Any, Bare, Feature, Features, PlainPlan, Plan};
@@ -180,7 +181,14 @@ impl Setup<'_, '_> {
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
             Box::new(Waits::new(geometry, &device.allocation, config.host.queue_depth.unwrap_or(0), buffer.is_some()))
         });
-        if config.host.replay == Replay::Open {
+        let tenants = Tenants::new(config, workload);
+        if let Source::Tenants(tenants) = &config.workload.source {
+            let page_size = device.page_size;
+            let first = |space: Namespace| page_size.page_of(space.first);
+            let figures =
+                tenants.iter().map(|tenant| TenantFigures::new(tenant.name.clone(), tenant.namespace.map(first)));
+            device.recorder.watch_tenants(figures.collect());
+        } else if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));
         }
         let wanted = ReadRanges::is_configured(config).then(|| Box::new(ReadRanges::new()));
@@ -189,7 +197,7 @@ impl Setup<'_, '_> {
         let context = Context { device, queues, chip, wanted, waits, interrupt, now, draining: false, plan };
         let cut = options.cut;
         let backend = Backend::new(&context, timing, decides_early, options.timeline);
-        let host = Host::new(&config.host, buffer, bytes_of_request(config));
+        let host = Host::new(&config.host, tenants, buffer, bytes_of_request(config));
         let mut timed = Timed { workload, watch, context, host, commands, backend, asks_fill, told_room: None, cut };
         timed.run()?;
         Ok(timed.backend.into_timeline())

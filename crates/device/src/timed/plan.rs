@@ -187,6 +187,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && config.host.link.is_none()
         && !controller::is_configured(config)
         && !has_timeline
+        && !matches!(config.workload.source, Source::Tenants(_))
         && !config.run.splits_latencies()
 }
 
@@ -202,6 +203,6 @@ pub(super) fn writes_whole_pages(config: &Config) -> bool {
         Source::Generator(generator) => {
             generator.request_size.is_multiple_of(page_size) && config.workload.address_offset.is_multiple_of(page_size)
         }
-        Source::Trace { .. } => false,
+        Source::Trace { .. } | Source::Tenants(_) => false,
     }
 }

@@ -4,6 +4,7 @@ use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
 use engine::memory::in_words;
 
 use super::context::Context;
+use super::front::tenants::Tenants;
 use super::plan::Plan;
 use super::queues::{RequestId, Transaction, Work};
 use crate::errors::RunError;
@@ -54,6 +55,8 @@ pub(super) struct Requests {
     trims_waiting: u32,
     completions: u64,
     last_completion: Instant,
+    /// The hosts that they are of, if there are several.
+    pub(super) tenants: Option<Box<Tenants>>,
 }
 
 impl Requests {
@@ -61,7 +64,12 @@ impl Requests {
     pub(super) const BYTES_OF_REQUEST: usize = size_of::<Active>() + size_of::<RequestId>() + size_of::<u64>();
 
     /// Places for so many requests, or for as many as come.
-    pub(super) fn new(queue_depth: Option<u32>, is_open: bool, is_buffered: bool) -> Requests {
+    pub(super) fn new(
+        queue_depth: Option<u32>,
+        is_open: bool,
+        is_buffered: bool,
+        tenants: Option<Box<Tenants>>,
+    ) -> Requests {
         let none = Active {
             kind: RequestKind::Flush,
             fua: false,
@@ -86,6 +94,7 @@ impl Requests {
             trims_waiting: 0,
             completions: 0,
             last_completion: Instant::ZERO,
+            tenants,
         }
     }
 
@@ -283,6 +292,10 @@ impl Requests {
         self.completions += 1;
         self.last_completion = context.now;
         context.complete(id, kind, arrived, bytes);
+        if let Some(tenants) = &mut self.tenants {
+            let tenant = tenants.completed(context.now, id);
+            context.device.recorder.completed_of(tenant, kind, arrived, context.now, bytes);
+        }
         if let Some(outside) = &self.outside {
             context.device.recorder.waited_outside(kind, (context.now - arrived).ns(), outside[id.0 as usize]);
         }

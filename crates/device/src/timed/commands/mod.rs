@@ -8,8 +8,8 @@ mod steps;
 mod views;
 
 use base::{Die, Domain, Ppn, Selection};
-use ftl::Placed;
 use ftl::schedule::Schedule;
+use ftl::{PagePayload, Placed};
 
 use super::choose::SharedWrite;
 use super::collections::Collections;
@@ -148,6 +148,16 @@ pub(super) fn program_placed(
     }
     let content = context.device.content_of(placed, data(context.device));
     context.device.flash.place(placed, content, old).expect_done();
+}
+
+/// A page was placed for the host, or a copy of one: the figures of its tenant have it, if several hosts share the device.
+#[inline(always)]
+pub(super) fn note_of_tenant(context: &mut Context<'_, impl Plan>, placed: Placed, is_copy: bool) {
+    if context.plan.has().watchers
+        && let PagePayload::Data(lpn) = placed.holds
+    {
+        context.device.recorder.placed_of_tenant(lpn, is_copy);
+    }
 }
 
 /// Of the superpages of a command, which was counted, the host is concerned with some parts only.

@@ -4,7 +4,7 @@
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
 use ftl::{ANYWHERE, Placed};
 
-use super::{Commands, program_placed};
+use super::{Commands, note_of_tenant, program_placed};
 use crate::device::Device;
 use crate::timed::choose::SharedWrite;
 use crate::timed::command::{Carried, Command};
@@ -179,6 +179,7 @@ impl Commands {
     ) -> u64 {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
         program_placed(context, placed, |device| device.expected(lpn, version), old);
+        note_of_tenant(context, placed, false);
         context.supersede(placed.at, old);
         if context.plan.has().buffer {
             host.begin_program(&context.queues, write);

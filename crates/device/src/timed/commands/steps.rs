@@ -4,7 +4,7 @@ use base::{Cause, Die, Domain, OpKind, Page, Ppn, Unit};
 use ftl::{ANYWHERE, Ahead, Ftl, How, Op, Placed, Step, Way};
 
 use super::settle::LookedStep;
-use super::{Commands, program_placed};
+use super::{Commands, note_of_tenant, program_placed};
 use crate::device::{Device, count_collection, count_moves};
 use crate::flash::Content;
 use crate::timed::collections::NextStep;
@@ -256,6 +256,7 @@ impl Commands {
         for (at, &from) in group.pages().iter().enumerate() {
             let Some(placed) = place(context.device, domain, step, &[from], suits) else { return false };
             count_moves(&mut context.device.recorder.counters, step.cause, 1);
+            note_of_tenant(context, placed, true);
             match how {
                 How::OffChip => {
                     add_program(context, command, domain, placed, self.collections.content(domain, at), Some(from));

@@ -1,13 +1,16 @@
 //! The front: what commands and data pass on their way between host and device, if that takes time.
 //!
 //! A command passes the controller first, and then, if it carries data or has to keep its order with those that do, the link. Data of
-//! reads pass the link the other way.
+//! reads pass the link the other way. Where several hosts share the device, each has a queue before it all, and an arbiter says whose
+//! command is next.
 
+mod arbiter;
 pub(super) mod controller;
 mod lane;
 mod link;
 mod passing;
 pub(super) mod ranges;
+pub(super) mod tenants;
 
 use base::Instant;
 use config::{Config, model};

@@ -1,0 +1,379 @@
+//! `[[tenant]]`: hosts that share a device, each with requests and a queue of its own.
+//!
+//! A tenant is read as a small config: its keys are those of `[workload]`, `replay` and `queue_depth` of `[host]`, and a few of its
+//! own. So each of them has one declaration, one range and one text for what is wrong with it.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean};
+use crate::document::{KeyValue, Node, Value};
+use crate::keys::{TENANT_KEYS, Word};
+use crate::model::{Executor, Host, Namespace, Priority, Replay, Source, Tenant, Workload};
+use crate::reader::Reader;
+use crate::resolve;
+use crate::tree::{Leaf, Tree};
+use crate::units::{list, print_size};
+
+/// The key of the array.
+pub(crate) const TENANT: &str = "tenant";
+
+/// More would be a fleet.
+const TENANTS_MAX: usize = 256;
+
+/// Keys of `[host]` that each tenant has for itself.
+const OF_HOST: [&str; 2] = ["replay", "queue_depth"];
+
+const ARBITRATION: &str = "host.arbitration";
+
+/// The tenants as they were written: keys with their places: the array, or keys of tenants by name (`--set tenant.NAME.KEY=VALUE`).
+pub(crate) fn sorted(entry: KeyValue) -> Vec<(String, OriginPlace, Node)> {
+    let Value::Table(tenants) = entry.node.value else { return vec![(TENANT.into(), entry.place, entry.node)] };
+    let mut keys = Vec::new();
+    for KeyValue { key: name, place, node } in tenants {
+        match node.value {
+            Value::Table(inner) => {
+                let path = |key: &str| format!("{TENANT}.{name}.{key}");
+                keys.extend(inner.into_iter().map(|key| (path(&key.key), key.place, key.node)));
+            }
+            value => keys.push((format!("{TENANT}.{name}"), place, Node { place: node.place, value })),
+        }
+    }
+    keys
+}
+
+/// The keys that a layer gives up to the one above it: tenants take the place of a workload, and the other way round, with the
+/// arbitration among them.
+pub(crate) fn given_up(upper: &Tree) -> impl Fn(&str) -> bool + use<> {
+    let (tenants, workload) = (upper.has(TENANT), upper.has("workload.trace") || upper.has("workload.generator"));
+    move |path| {
+        let of = |table: &str| path.split('.').next() == Some(table);
+        tenants && (of(TENANT) || of("workload")) || workload && (of(TENANT) || path == ARBITRATION)
+    }
+}
+
+/// One tenant as it was written.
+struct Written {
+    place: OriginPlace,
+    keys: Vec<(String, Leaf)>,
+}
+
+/// The tenants, as the source of a workload.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    sizes: Option<(u64, u64)>,
+    host: Option<&Host>,
+    executor: Option<Executor>,
+) -> Option<Workload> {
+    both(reader);
+    let written = written(reader)?;
+    let is_weighted = host.is_some_and(|host| host.arbitration.name == "weighted");
+    let has_end = written.iter().any(|tenant| {
+        let has = |names: &[&str]| tenant.keys.iter().any(|(key, _)| names.contains(&key.as_str()));
+        has(&["volume", "requests", "trace"])
+            && !tenant.keys.iter().any(|(key, leaf)| key == "idle" && matches!(leaf.node.value, Value::Bool(true)))
+    });
+    if !has_end {
+        let label = "expected `requests` or `volume` in one of them that is not idle: those without go on for as long as the others";
+        reader.refuse(TENANT, "no tenant has an end", label);
+    }
+    let (mut tenants, mut names, mut first) = (Vec::new(), BTreeSet::new(), 0);
+    let is_sound = reader.problems.is_empty();
+    for tenant in &written {
+        let made = one(reader, tenant, sizes, first, is_weighted, executor);
+        if let Some(made) = made {
+            if !names.insert(made.name.clone()) {
+                let title = format!("two tenants are called `{}`", clean(&made.name));
+                reader.problem(&tenant.place, title, "expected a name for each");
+            }
+            first += made.namespace.map_or(0, |namespace| namespace.bytes);
+            tenants.push(made);
+        }
+    }
+    unknown(reader, &written, &names);
+    if tenants.len() < written.len() || !is_sound {
+        return None;
+    }
+    namespaces(reader, &tenants, sizes?.0);
+    if executor.is_some_and(|executor| executor != Executor::Timed) {
+        let label = "tenants wait for each other, which takes time; expected `run.executor = \"timed\"`";
+        reader.clash(&["run.executor", TENANT], "tenants need an executor with time", label);
+    }
+    Some(resolve::workload_of(Source::Tenants(tenants)))
+}
+
+/// Refuses a workload beside tenants.
+fn both(reader: &mut Reader<'_>) {
+    let first = reader.tree.below("workload").next().map(|(key, _)| format!("workload.{key}"));
+    if let Some(path) = first {
+        let label = "a tenant has the keys of `[workload]`; expected them there, or no `[[tenant]]`";
+        reader.refuse(&path, "a device has a workload or tenants, not both", label);
+    }
+}
+
+/// The tables of the array, with what later layers say of tenants by name.
+fn written(reader: &mut Reader<'_>) -> Option<Vec<Written>> {
+    let expected = "expected a table for each: `[[tenant]]` with its keys below";
+    let leaf = reader.tree.get(TENANT)?;
+    let Value::Array(items) = &leaf.node.value else {
+        let label = format!("found {}; {expected}", leaf.node.found());
+        reader.refuse(TENANT, "`tenant` is an array of tables", label);
+        return None;
+    };
+    if items.is_empty() || items.len() > TENANTS_MAX {
+        let title = format!("there are {} tenants", items.len());
+        reader.refuse(TENANT, title, format!("expected 1 to {TENANTS_MAX}"));
+        return None;
+    }
+    let mut tenants = Vec::new();
+    for item in items {
+        let Value::Table(entries) = &item.value else {
+            reader.problem(&item.place, "a tenant is a table", format!("found {}; {expected}", item.found()));
+            return None;
+        };
+        let own = |entry: &KeyValue| {
+            (entry.key.clone(), Leaf { place: entry.place.clone(), node: entry.node.clone(), layer: leaf.layer })
+        };
+        let mut keys: Vec<(String, Leaf)> = entries.iter().map(own).collect();
+        if let Some(name) = name_of(&keys) {
+            for (key, later) in reader.tree.below(&format!("{TENANT}.{name}")) {
+                keys.retain(|(old, _)| old != key);
+                keys.push((key.to_owned(), later.clone()));
+            }
+        }
+        // Of inline tables on the command line there is no place but that of the whole.
+        let place = entries.first().map_or(&item.place, |entry| &entry.place).clone();
+        tenants.push(Written { place, keys });
+    }
+    Some(tenants)
+}
+
+fn name_of(keys: &[(String, Leaf)]) -> Option<String> {
+    keys.iter().find_map(|(key, leaf)| match &leaf.node.value {
+        Value::String(name) if key == "name" => Some(name.clone()),
+        _ => None,
+    })
+}
+
+/// Refuses keys of tenants that there are not.
+fn unknown(reader: &mut Reader<'_>, written: &[Written], names: &BTreeSet<String>) {
+    let all = || names.iter().map(String::as_str);
+    let strangers: Vec<(String, OriginPlace)> = reader
+        .tree
+        .below(TENANT)
+        .filter(|(path, _)| {
+            let of = |tenant: &Written| name_of(&tenant.keys).is_some_and(|name| path.starts_with(&format!("{name}.")));
+            !written.iter().any(of)
+        })
+        .map(|(path, leaf)| (path.split('.').next().unwrap_or(path).to_owned(), leaf.place.clone()))
+        .collect();
+    for (name, place) in strangers {
+        let title = match names.contains(&name) {
+            true => format!("tenant `{}` is a table", clean(&name)),
+            false => format!("there is no tenant `{}`", clean(&name)),
+        };
+        let diagnostic = Diagnostic::new(title).at(&place);
+        let label = format!("expected `tenant.NAME.KEY`, with one of the names {}", list(all()));
+        let hint = did_you_mean(&name, all()).filter(|_| !names.contains(&name));
+        reader.problems.push(diagnostic.label(label).maybe_hint(hint));
+    }
+}
+
+/// Reads one tenant, as a config of its own.
+fn one(
+    reader: &mut Reader<'_>,
+    written: &Written,
+    sizes: Option<(u64, u64)>,
+    first: u64,
+    is_weighted: bool,
+    executor: Option<Executor>,
+) -> Option<Tenant> {
+    let mut keys = Vec::new();
+    for (key, leaf) in &written.keys {
+        match section_of(reader, key) {
+            Some(section) => keys.push((format!("{section}.{key}"), leaf.clone())),
+            None => unknown_key(reader, key, leaf),
+        }
+    }
+    let inherited = reader.tree.get("host.replay").map(|leaf| ("host.replay".to_owned(), leaf.clone()));
+    let tree = Tree::of(inherited.into_iter().chain(keys));
+    let mut part = Reader { tree: &tree, keys: reader.keys, problems: Problems::default() };
+    let name = name(&mut part);
+    let made = tenant(&mut part, name.clone(), sizes, first, is_weighted, executor);
+    let problems = part.problems;
+    let is_sound = problems.is_empty();
+    let called = name.map_or_else(|| "a tenant".to_owned(), |name| format!("tenant `{}`", clean(&name)));
+    reader.problems.adopt(problems, |problem| reworded(problem, &called, &written.place));
+    made.filter(|_| is_sound)
+}
+
+/// The table that declares a key of a tenant.
+fn section_of(reader: &Reader<'_>, key: &str) -> Option<&'static str> {
+    if OF_HOST.contains(&key) {
+        return Some("host");
+    }
+    let declared = |section: &str| reader.keys.iter().any(|other| other.section == section && other.name == key);
+    ["tenant", "workload"].into_iter().find(|section| declared(section))
+}
+
+fn unknown_key(reader: &mut Reader<'_>, key: &str, leaf: &Leaf) {
+    let of_workload = reader.keys.iter().filter(|key| key.section == "workload").map(|key| key.name);
+    let names: Vec<&str> = TENANT_KEYS.iter().map(|key| key.name).chain(OF_HOST).chain(of_workload).collect();
+    let diagnostic = Diagnostic::new(format!("unknown key `{}` in `[[tenant]]`", clean(key))).at(&leaf.place);
+    let label = format!("expected one of {}", list(&names));
+    reader.problems.push(diagnostic.label(label).maybe_hint(did_you_mean(key, names.iter().copied())));
+}
+
+/// A problem in the words of a tenant, which has its keys without a table before them.
+fn reworded(problem: Diagnostic, called: &str, place: &OriginPlace) -> Diagnostic {
+    let short = |text: String| text.replace("`workload.", "`").replace("`host.replay", "`replay");
+    let short = |text: String| short(text).replace("`host.queue_depth", "`queue_depth").replace("`tenant.", "`");
+    Diagnostic {
+        message: format!("{called}: {}", short(problem.message)),
+        place: problem.place.or_else(|| Some(place.clone())),
+        label: problem.label.map(short),
+        hint: problem.hint.map(short),
+    }
+}
+
+fn name(part: &mut Reader<'_>) -> Option<String> {
+    const PATH: &str = "tenant.name";
+    if !part.tree.has(PATH) {
+        let label = "expected `name = \"reader\"`, or whatever it is called in the results";
+        part.refuse(PATH, "it has no name", label);
+        return None;
+    }
+    let name = part.text(PATH)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.chars().all(is_plain) && name.len() <= 40 {
+        return Some(name);
+    }
+    part.refuse(PATH, "its name cannot be used", "expected at most 40 letters, digits, `-` and `_`");
+    None
+}
+
+fn tenant(
+    part: &mut Reader<'_>,
+    name: Option<String>,
+    sizes: Option<(u64, u64)>,
+    first: u64,
+    is_weighted: bool,
+    executor: Option<Executor>,
+) -> Option<Tenant> {
+    let replay = part.word("host.replay");
+    if replay == Some(Replay::Batch) {
+        let label = "`batch` waits for the writes of one host; expected \"closed\" or \"open\"";
+        part.refuse("host.replay", "`host.replay` of a tenant cannot be `batch`", label);
+    }
+    let queue_depth = resolve::queue_depth(part, replay);
+    let namespace = namespace(part, sizes, first);
+    let weight = part.count32("tenant.weight");
+    let priority = part.word::<Priority>("tenant.priority");
+    for path in ["tenant.weight", "tenant.priority"] {
+        if !is_weighted && part.tree.has(path) {
+            let label = format!(
+                "expected `{ARBITRATION} = \"weighted\"`, or no such key: the tenants have their turns one by one"
+            );
+            part.refuse(path, format!("`{path}` has no effect under round robin"), label);
+        }
+    }
+    let is_idle = part.flag("tenant.idle");
+    let has_end = ["workload.requests", "workload.volume", "workload.trace"].iter().any(|path| part.tree.has(path));
+    if priority == Some(Priority::Urgent) && !has_end {
+        let label =
+            "the others might never have a turn again; expected `requests` or `volume`, or a priority of \"weighted\"";
+        part.refuse("tenant.priority", "an urgent tenant has no end", label);
+    }
+    let own = match namespace? {
+        Some(namespace) => sizes.map(|(_, page)| (namespace.bytes, page)),
+        None => sizes,
+    };
+    let workload = resolve::workload(part, own, false);
+    let (replay, mut workload) = (replay?, workload?);
+    if part.problems.is_empty() {
+        resolve::drop_arrivals(part, &mut workload.source, replay, executor);
+    }
+    Some(Tenant {
+        name: name?,
+        weight: weight?,
+        priority: priority?,
+        namespace: namespace?,
+        is_idle: is_idle?,
+        replay,
+        queue_depth: queue_depth?,
+        workload,
+    })
+}
+
+/// Its part of the addresses, from `first` on; the inner `None`: none was given.
+fn namespace(part: &mut Reader<'_>, sizes: Option<(u64, u64)>, first: u64) -> Option<Option<Namespace>> {
+    const PATH: &str = "tenant.namespace";
+    if !part.tree.has(PATH) {
+        return Some(None);
+    }
+    let (capacity, page) = sizes.unwrap_or((1 << 20, 1));
+    let (bytes, is_part) = part.footprint(PATH, capacity)?;
+    let whole = bytes / page * page;
+    if whole != bytes && !is_part {
+        let title = format!("`{PATH}` is not a whole number of pages of {}", print_size(page));
+        part.refuse(
+            PATH,
+            title,
+            format!("{bytes} bytes; expected {} or {}", print_size(whole), print_size(whole + page)),
+        );
+        return None;
+    }
+    if whole == 0 || first + whole > capacity {
+        let left = print_size(capacity.saturating_sub(first) / page * page);
+        let title = format!("`{PATH}` of {} does not fit the device", print_size(whole));
+        part.refuse(PATH, title, format!("expected a page or more, and at most {left}, which those before it leave"));
+        return None;
+    }
+    Some(Some(Namespace { first, bytes: whole }))
+}
+
+/// Either every tenant has a namespace or none.
+fn namespaces(reader: &mut Reader<'_>, tenants: &[Tenant], capacity: u64) {
+    let without: Vec<&str> =
+        tenants.iter().filter(|tenant| tenant.namespace.is_none()).map(|tenant| tenant.name.as_str()).collect();
+    if without.is_empty() || without.len() == tenants.len() {
+        return;
+    }
+    let used: u64 = tenants.iter().filter_map(|tenant| tenant.namespace).map(|namespace| namespace.bytes).sum();
+    let label = format!(
+        "{} {} none, and {} of the device are left; expected one for each, or none at all",
+        list(without.iter()),
+        if without.len() == 1 { "has" } else { "have" },
+        print_size(capacity - used),
+    );
+    reader.refuse(TENANT, "some tenants have a `namespace`, and some have not", label);
+}
+
+/// Refuses a way to arbitrate among hosts where there is one.
+pub(crate) fn needs_tenants(reader: &mut Reader<'_>) {
+    if reader.tree.has(ARBITRATION) && !reader.tree.has(TENANT) {
+        let label = "there is one host; expected `[[tenant]]` tables, or no `arbitration`";
+        reader.refuse(ARBITRATION, format!("`{ARBITRATION}` has no effect without tenants"), label);
+    }
+    if !reader.tree.has(TENANT)
+        && let Some(place) = reader.tree.below(TENANT).next().map(|(_, leaf)| leaf.place.clone())
+    {
+        let label = "expected the tenants as `[[tenant]]` tables, with these keys in them";
+        reader.problem(&place, "there are no tenants to set keys of", label);
+    }
+}
+
+/// The keys of a tenant as a user writes them, before those of its workload.
+pub(crate) fn printed(tenant: &Tenant, is_weighted: bool) -> Vec<(&'static str, serde_json::Value)> {
+    use serde_json::json;
+    let mut keys = vec![("name", json!(tenant.name))];
+    keys.extend(tenant.namespace.map(|namespace| ("namespace", json!(print_size(namespace.bytes)))));
+    if is_weighted {
+        keys.extend([("weight", json!(tenant.weight)), ("priority", json!(tenant.priority.word()))]);
+    }
+    keys.extend([
+        ("idle", json!(tenant.is_idle)),
+        ("replay", json!(tenant.replay.word())),
+        ("queue_depth", tenant.queue_depth.map_or_else(|| json!(crate::keys::UNLIMITED), |depth| json!(depth))),
+    ]);
+    keys
+}

@@ -1,0 +1,249 @@
+//! Several hosts on one device: whose command goes first, what each gets, and what stays apart.
+
+use base::{ARBITRATIONS, ParamValue, Selection};
+use engine::Chance;
+
+use super::*;
+
+const PAGE: u64 = 8192;
+
+/// A tenant with a closed loop of that depth over a part of `pages` pages.
+fn tenant(name: &str, first: u64, pages: u64, reads: f64, depth: u32, requests: Option<u64>) -> Tenant {
+    let workload = Workload {
+        source: Source::Generator(generator("uniform", PAGE, reads, pages * PAGE)),
+        end: End { requests, ..End::default() },
+        ..plain(1, 1, 1, 1, 16, 16).workload
+    };
+    Tenant {
+        name: name.into(),
+        weight: 1,
+        priority: Priority::Weighted,
+        namespace: Some(Namespace { first: first * PAGE, bytes: pages * PAGE }),
+        is_idle: false,
+        replay: Replay::Closed,
+        queue_depth: Some(depth),
+        workload,
+    }
+}
+
+/// A device of 2,304 user pages, filled, with so many commands of all tenants at once.
+fn shared(tenants: Vec<Tenant>, arbitration: &str, burst: u32, depth: u32) -> Config {
+    let mut config = filled(&plain(2, 1, 2, 1, 48, 16), 2304);
+    let choice = ARBITRATIONS.iter().find(|choice| choice.name == arbitration).unwrap();
+    config.host = Host { arbitration: Selection::default_of(choice), ..Host::new(Replay::Closed, Some(depth)) };
+    config.host.arbitration.set("burst", ParamValue::Integer(burst));
+    config.workload.source = Source::Tenants(tenants);
+    config.workload.end = End::default();
+    config
+}
+
+fn of<'a>(summary: &'a Value, name: &str) -> &'a Value {
+    let tenants = summary["tenants"].as_array().expect("tenants");
+    tenants.iter().find(|tenant| tenant["name"] == name).expect("the tenant")
+}
+
+fn number(summary: &Value, name: &str, path: &str) -> f64 {
+    figure(of(summary, name), path)
+}
+
+/// With equal backlogs all that counts is the weight, whatever the burst.
+#[test]
+fn shares_are_the_weights() {
+    for burst in [1, 4, 16] {
+        let mut tenants: Vec<Tenant> =
+            ["a", "b", "c"].iter().zip(0..).map(|(name, at)| tenant(name, at * 600, 600, 1.0, 64, None)).collect();
+        for (tenant, weight) in tenants.iter_mut().zip([5, 3, 1]) {
+            tenant.weight = weight;
+        }
+        tenants[0].workload.end.requests = Some(20_000);
+        let summary = run(&shared(tenants, "weighted", burst, 4));
+        let [a, b, c] = ["a", "b", "c"].map(|name| number(&summary, name, "reads"));
+        assert_eq!(a, 20_000.0);
+        for (share, weight) in [(b / a, 3.0 / 5.0), (c / a, 1.0 / 5.0)] {
+            assert!((share / weight - 1.0).abs() < 0.01, "burst {burst}: {share}, not {weight}");
+        }
+        // Waits go the other way round: the outstanding commands of each are the same.
+        let waits = number(&summary, "c", "latency_us.mean") / number(&summary, "a", "latency_us.mean");
+        assert!((waits / 5.0 - 1.0).abs() < 0.02, "burst {burst}: {waits}");
+    }
+}
+
+#[test]
+fn urgent_ones_wait_for_nobody_and_the_others_still_move() {
+    let of_priority = |priority| {
+        let mut tenants = vec![tenant("one", 0, 600, 1.0, 1, Some(5000)), tenant("many", 600, 1200, 1.0, 256, None)];
+        tenants[0].priority = priority;
+        tenants[1].weight = 20;
+        run(&shared(tenants, "weighted", 1, 4))
+    };
+    let [urgent, weighted] = [Priority::Urgent, Priority::Weighted].map(of_priority);
+    let [fast, slow] = [&urgent, &weighted].map(|summary| number(summary, "one", "latency_us.mean"));
+    assert!(slow > 1.5 * fast, "{fast} {slow}");
+    assert!(number(&urgent, "many", "reads") > 5000.0);
+    assert_eq!(number(&weighted, "one", "reads"), 5000.0);
+}
+
+/// One tenant that has the whole device is a host by itself.
+#[test]
+fn a_tenant_alone_is_a_host() {
+    for (reads, replay, depth) in
+        [(1.0, Replay::Closed, Some(4)), (0.4, Replay::Closed, Some(1)), (0.4, Replay::Open, None)]
+    {
+        let mut one = tenant("one", 0, 2304, reads, 1, Some(3000));
+        (one.replay, one.queue_depth) = (replay, depth);
+        // Sequential requests are the same under every seed.
+        let mut pattern = generator("sequential", PAGE, reads, 2304 * PAGE);
+        if replay == Replay::Open {
+            pattern.interval = Duration(150_000);
+        }
+        if reads < 1.0 {
+            pattern.read_fraction = 0.0;
+        }
+        one.workload.source = Source::Generator(pattern.clone());
+        let together = run(&shared(vec![one], "round-robin", 1, 1 << 12));
+        let mut config = shared(Vec::new(), "round-robin", 1, 1);
+        config.host = Host::new(replay, depth);
+        config.workload.source = Source::Generator(pattern);
+        config.workload.end.requests = Some(3000);
+        let alone = run(&config);
+        for path in ["reads", "writes", "simulated_s", "iops", "latency_us", "throughput_mb_s"] {
+            assert_eq!(of(&together, "one")[path], alone["host"][path], "{path}, {replay:?} {depth:?}");
+            assert_eq!(together["host"][path], alone["host"][path], "{path}, {replay:?} {depth:?}");
+        }
+        assert_eq!(together["flash"], alone["flash"]);
+    }
+}
+
+/// A writer at a rate of its own beside a reader that waits for each of its reads.
+#[test]
+fn a_paced_writer_keeps_its_rate_beside_a_closed_reader() {
+    let mut writer = tenant("writer", 1200, 1000, 0.0, 1, None);
+    (writer.replay, writer.queue_depth) = (Replay::Open, None);
+    let Source::Generator(generator) = &mut writer.workload.source else { unreachable!() };
+    generator.interval = Duration(2_000_000);
+    let tenants = vec![tenant("reader", 0, 1200, 1.0, 1, Some(20_000)), writer];
+    let summary = run(&shared(tenants, "round-robin", 1, 64));
+    let rate = number(&summary, "writer", "writes") / number(&summary, "reader", "simulated_s");
+    assert!((rate / 500.0 - 1.0).abs() < 0.01, "{rate}");
+    assert!(number(&summary, "reader", "latency_us.max") > 1600.0, "a read waits for a program now and then");
+    let mean = number(&summary, "reader", "latency_us.mean");
+    let (reads, iops) = (number(&summary, "reader", "reads"), number(&summary, "reader", "iops"));
+    assert!((iops * mean / 1e6 - 1.0).abs() < 1e-6, "one read at a time: {iops} {mean} {reads}");
+}
+
+/// A namespace that nobody wrote stays empty, whatever its neighbours on both sides write.
+#[test]
+fn namespaces_are_apart() {
+    let mut config = shared(Vec::new(), "round-robin", 1, 8);
+    config.run.precondition = Precondition::None;
+    let tenants = vec![
+        tenant("left", 0, 700, 0.0, 4, Some(4000)),
+        tenant("unwritten", 700, 500, 1.0, 4, Some(3000)),
+        tenant("right", 1200, 700, 0.0, 4, Some(4000)),
+    ];
+    config.workload.source = Source::Tenants(tenants);
+    let summary = run(&config);
+    let unwritten = number(&summary, "unwritten", "reads");
+    assert_eq!(figure(&summary, "host.unmapped_reads"), unwritten, "no read of it needs flash");
+}
+
+/// The tenants' own figures add up to those of the device, copies among them.
+#[test]
+fn figures_add_up_to_those_of_the_device() {
+    for buffer in ["none", "fifo"] {
+        let tenants = vec![tenant("hot", 0, 300, 0.0, 8, Some(9000)), tenant("cold", 300, 2004, 0.3, 8, Some(3000))];
+        let mut config = shared(tenants, "round-robin", 2, 8);
+        choose(&mut config.ftl, "write_buffer", buffer, &[]);
+        let summary = run(&config);
+        let sum = |path: &str| ["hot", "cold"].map(|name| number(&summary, name, path)).iter().sum::<f64>();
+        for path in ["reads", "writes", "bytes_read", "bytes_written"] {
+            assert_eq!(sum(path), figure(&summary, &format!("host.{path}")), "{path}");
+        }
+        let programs = |cause: &str| figure(&summary, &format!("flash.by_cause.{cause}.programs"));
+        let placed = ["hot", "cold"]
+            .map(|name| number(&summary, name, "waf") * number(&summary, name, "bytes_written") / PAGE as f64);
+        let all = programs("host") + programs("gc");
+        // Programs that end after the last request are not counted by the device.
+        assert!((placed.iter().sum::<f64>() - all).abs() <= 16.0, "{buffer}: {placed:?} {all}");
+        assert!((sum("copied_pages") - programs("gc")).abs() <= 8.0);
+        assert!(programs("gc") > 1000.0, "{buffer}: {}", programs("gc"));
+    }
+}
+
+/// An idle tenant keeps its place, and changes nothing of the others' requests.
+#[test]
+fn an_idle_tenant_leaves_its_namespace() {
+    let with = |is_idle, requests| {
+        let mut tenants =
+            vec![tenant("idle", 0, 1000, 0.0, 4, Some(requests)), tenant("one", 1000, 1000, 1.0, 2, Some(4000))];
+        tenants[0].is_idle = is_idle;
+        run(&shared(tenants, "round-robin", 1, 8))
+    };
+    let (idle, beside) = (with(true, 1), with(false, 1));
+    assert_eq!(of(&idle, "idle")["writes"], 0);
+    assert_eq!(of(&idle, "one")["reads"], of(&beside, "one")["reads"]);
+    assert!(number(&idle, "one", "latency_us.mean") <= number(&beside, "one", "latency_us.mean"));
+}
+
+/// A tenant without an end whose requests take no time would go on for ever: the run says so.
+#[test]
+fn requests_without_time_and_without_end_are_refused() {
+    let tenants = vec![tenant("one", 0, 1000, 0.0, 1, Some(50)), tenant("two", 1000, 1000, 1.0, 4, None)];
+    let mut config = shared(tenants, "round-robin", 1, 8);
+    config.run.precondition = Precondition::None;
+    let problem = device::simulate(&config, &mut device::Options::default()).err().expect("it is refused").to_string();
+    assert!(problem.contains("take no time") && problem.contains("host.command_time"), "{problem}");
+}
+
+/// Random tenants on a device whose pages are looked at: nothing is lost, every request that was sent is complete, and the same seed
+/// gives the same run.
+#[test]
+fn random_tenants_lose_nothing() {
+    for seed in 0..24 {
+        let mut random = Chance::new(seed, "tenants");
+        let count = 1 + random.below(4);
+        let mut left = 2304;
+        let mut tenants = Vec::new();
+        for number in 0..count {
+            let pages = if number + 1 == count { left } else { 1 + random.below(left / 2) };
+            let reads = *pick(&mut random, &[0.0, 0.3, 1.0]);
+            let requests = (number == 0 || random.below(2) == 0).then(|| 1 + random.below(2500));
+            let depth = 1 + random.below(40) as u32;
+            let mut one = tenant(&format!("t{number}"), 2304 - left, pages, reads, depth, requests);
+            one.weight = 1 + random.below(9) as u32;
+            if requests.is_some() {
+                // One without an end could keep the others from ever moving, and is refused.
+                one.priority = *pick(&mut random, &[Priority::Urgent, Priority::Weighted, Priority::Weighted]);
+            }
+            one.is_idle = number > 0 && random.below(5) == 0;
+            if random.below(3) == 0 {
+                one.replay = Replay::Open;
+                let Source::Generator(generator) = &mut one.workload.source else { unreachable!() };
+                (generator.interval, generator.poisson) = (Duration(1 + random.below(900_000)), random.below(2) == 0);
+            }
+            left -= pages;
+            tenants.push(one);
+        }
+        let arbitration: &str = *pick(&mut random, &["round-robin", "weighted"]);
+        let burst = 1 + random.below(5) as u32;
+        let mut config = shared(tenants.clone(), arbitration, burst, 1 + random.below(70) as u32);
+        let buffer: &str = *pick(&mut random, &["none", "fifo", "lru"]);
+        choose(&mut config.ftl, "write_buffer", buffer, &[]);
+        let scheduler: &str = *pick(&mut random, &["fifo", "paq"]);
+        choose(&mut config.ftl, "scheduler", scheduler, &[]);
+        // Requests that the buffer answers take time too, so that tenants without an end do not go on for ever.
+        config.host.command_time = Duration(1000);
+        config.run.latency_parts = random.below(2) == 0;
+        config.run.seed = seed;
+        let summary = run(&config);
+        for tenant in &tenants {
+            let done = number(&summary, &tenant.name, "reads") + number(&summary, &tenant.name, "writes");
+            match tenant.workload.end.requests {
+                _ if tenant.is_idle => assert_eq!(done, 0.0, "seed {seed}: {}", tenant.name),
+                Some(requests) => assert_eq!(done, requests as f64, "seed {seed}: {}", tenant.name),
+                None => {}
+            }
+        }
+        assert_eq!(metrics::deterministic(&summary), metrics::deterministic(&run(&config)), "seed {seed}");
+    }
+}

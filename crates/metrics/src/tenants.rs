@@ -1,0 +1,82 @@
+//! The figures of each of several hosts that share a device.
+
+use base::{Instant, Lpn, RequestKind};
+use serde_json::{Value, json};
+
+use crate::latency::Latency;
+
+/// The requests of a tenant that are complete, and how long they took.
+#[derive(Clone, Debug)]
+pub struct TenantFigures {
+    /// Its name.
+    name: String,
+    /// By request kind.
+    latencies: [Latency; 4],
+    bytes_read: u64,
+    bytes_written: u64,
+    /// When its last read or write was complete.
+    end: Instant,
+    /// The first of its logical pages, if they are its own.
+    first: Option<Lpn>,
+    /// Its pages that were placed for the host, and copies of them.
+    placed: [u64; 2],
+}
+
+impl TenantFigures {
+    /// Bytes of one.
+    pub const BYTES: u64 = 4 * 350_000;
+
+    /// Nothing yet; its logical pages are its own from `first` on, if any are.
+    pub fn new(name: String, first: Option<Lpn>) -> TenantFigures {
+        let latencies = std::array::from_fn(|_| Latency::new());
+        TenantFigures { name, latencies, bytes_read: 0, bytes_written: 0, end: Instant::ZERO, first, placed: [0; 2] }
+    }
+
+    /// One of its pages was placed, or copied, by the tenant in whose part it lies.
+    pub(crate) fn placed(tenants: &mut [TenantFigures], lpn: Lpn, is_copy: bool) {
+        // In the order of their parts; where none has a part of its own, pages are nobody's.
+        let behind = tenants.partition_point(|tenant| tenant.first.is_some_and(|first| first <= lpn));
+        if let Some(tenant) = behind.checked_sub(1).and_then(|at| tenants.get_mut(at)) {
+            tenant.placed[usize::from(is_copy)] += 1;
+        }
+    }
+
+    /// A request of `bytes` bytes is complete, `ns` after it was sent.
+    pub fn completed(&mut self, kind: RequestKind, ns: u64, now: Instant, bytes: u64) {
+        self.latencies[kind as usize].record(ns);
+        match kind {
+            RequestKind::Read => self.bytes_read += bytes,
+            RequestKind::Write => self.bytes_written += bytes,
+            RequestKind::Trim | RequestKind::Flush => return,
+        }
+        self.end = now;
+    }
+
+    /// Rates are from `start` on, to the last completion of its own. `waf`: bytes of its pages that were placed, by whomever, by the
+    /// bytes that it wrote; pages have `page_bytes`.
+    pub fn to_json(&self, start: Instant, page_bytes: u64) -> Value {
+        let of = |kind: RequestKind| &self.latencies[kind as usize];
+        let (read, write) = (of(RequestKind::Read), of(RequestKind::Write));
+        let elapsed_ns = self.end.0.saturating_sub(start.0);
+        let [of_host, copies] = self.placed;
+        let written = self.first.is_some() && self.bytes_written > 0;
+        let per_second = |count: u64| (elapsed_ns > 0).then(|| count as f64 / elapsed_ns as f64 * 1e9);
+        json!({
+            "name": self.name,
+            "reads": read.count(),
+            "writes": write.count(),
+            "trims": of(RequestKind::Trim).count(),
+            "flushes": of(RequestKind::Flush).count(),
+            "bytes_read": self.bytes_read,
+            "bytes_written": self.bytes_written,
+            "simulated_s": (elapsed_ns > 0).then_some(elapsed_ns as f64 / 1e9),
+            "iops": per_second(read.count() + write.count()),
+            "throughput_mb_s": per_second(self.bytes_read + self.bytes_written).map(|bytes| bytes / 1e6),
+            "copied_pages": self.first.map(|_| copies),
+            "waf": written.then(|| ((of_host + copies) * page_bytes) as f64 / self.bytes_written as f64),
+            "latency_us": read.merged(write).to_json(),
+            "read_latency_us": read.to_json(),
+            "write_latency_us": write.to_json(),
+        })
+    }
+}
