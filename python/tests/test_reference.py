@@ -75,7 +75,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     table = {"time": [0, 1, 2], "op": ["W", "R", "W"], "offset": [0, 0, 4096], "size": [4096] * 3}
     found = [ftlab.run(config, sets=sets) for sets in KINDS]
     seen = ftlab.run(config, timeline=place / "timeline.json")
-    return [*found, seen, ftlab.run(config, trace=trace), ftlab.run(config, trace=table)]
+    tenant = 'namespace="50%", generator="uniform", requests=400'
+    shared = ftlab.run(config, sets=[f'tenant=[{{name="one", {tenant}}}, {{name="two", {tenant}}}]'])
+    return [*found, seen, shared, ftlab.run(config, trace=trace), ftlab.run(config, trace=table)]
 
 
 def described(section: str) -> set[str]:
@@ -95,6 +97,9 @@ def leaves(tree: dict[str, Any], above: str = "") -> Iterator[str]:
         path = f"{above}{name}"
         if isinstance(value, dict) and path != "config":
             yield from leaves(value, f"{path}.")
+        elif path == "tenants":
+            for item in value:
+                yield from leaves(item, f"{path}.")
         else:
             yield path
 

@@ -60,7 +60,7 @@ impl Place {
         match (self, &mut config.workload.source) {
             (Place::Seam(seam), _) => config.ftl.get_mut(seam),
             (Place::Generator, Source::Generator(generator)) => &mut generator.pattern,
-            (Place::Generator, Source::Trace { .. }) => panic!("a trace has no generator"),
+            (Place::Generator, other) => panic!("{other:?} is no generator"),
             (Place::Feature(key), _) => config.device.features.get_mut(key),
         }
     }

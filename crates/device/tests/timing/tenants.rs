@@ -191,7 +191,7 @@ fn requests_without_time_and_without_end_are_refused() {
     let tenants = vec![tenant("one", 0, 1000, 0.0, 1, Some(50)), tenant("two", 1000, 1000, 1.0, 4, None)];
     let mut config = shared(tenants, "round-robin", 1, 8);
     config.run.precondition = Precondition::None;
-    let problem = device::simulate(&config, &mut device::Options::default()).err().expect("it is refused").to_string();
+    let problem = device::simulate(&config, &mut device::Options::default()).expect_err("it is refused").to_string();
     assert!(problem.contains("take no time") && problem.contains("host.command_time"), "{problem}");
 }
 
@@ -224,12 +224,12 @@ fn random_tenants_lose_nothing() {
             left -= pages;
             tenants.push(one);
         }
-        let arbitration: &str = *pick(&mut random, &["round-robin", "weighted"]);
+        let arbitration = *pick(&mut random, &["round-robin", "weighted"]);
         let burst = 1 + random.below(5) as u32;
         let mut config = shared(tenants.clone(), arbitration, burst, 1 + random.below(70) as u32);
-        let buffer: &str = *pick(&mut random, &["none", "fifo", "lru"]);
+        let buffer = *pick(&mut random, &["none", "fifo", "lru"]);
         choose(&mut config.ftl, "write_buffer", buffer, &[]);
-        let scheduler: &str = *pick(&mut random, &["fifo", "paq"]);
+        let scheduler = *pick(&mut random, &["fifo", "paq"]);
         choose(&mut config.ftl, "scheduler", scheduler, &[]);
         // Requests that the buffer answers take time too, so that tenants without an end do not go on for ever.
         config.host.command_time = Duration(1000);
