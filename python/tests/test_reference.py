@@ -44,6 +44,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
+    {"device.bad_blocks": "weibull", "ftl.allocation": "CWDP"},
     {"run.executor": "device", "host.replay": "closed"},
     {"host.replay": "open", "workload.read_fraction": 0.5},
     {

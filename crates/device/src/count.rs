@@ -10,6 +10,7 @@ use workload::Workload;
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::errors::RunError;
+use crate::lives;
 use crate::pages::{PIECE, PageSize, Span};
 use crate::uncorrectable;
 use crate::watch::{Watch, work_of};
@@ -28,10 +29,15 @@ pub(crate) fn run(
     let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
     let mut spans: Vec<Span> = Vec::with_capacity(BATCH);
     let is_plain = buffer.is_none() && device.is_plain_without_time();
+    // No request is begun on a device that has come to its end.
+    let ends = lives::are_limited(config);
+    let batch_size = if ends { 1 } else { BATCH };
     let mut now = Instant::ZERO;
     loop {
         batch.clear();
-        workload.fill(&mut batch, BATCH)?;
+        if !device.is_read_only() {
+            workload.fill(&mut batch, batch_size)?;
+        }
         if batch.is_empty() {
             if let Some(buffer) = &mut buffer {
                 device.recorder.buffer_finish(buffer.age());
@@ -72,6 +78,10 @@ pub(crate) fn run(
                 watch.report(u64::from(PIECE), now, &device.recorder.counters, || workload.progress()).map(drop)
             };
             serve_either(device, buffer.as_deref_mut(), request, span, &mut look)?;
+            if ends && device.has_refused {
+                // It was not carried out in whole.
+                break;
+            }
             device.recorder.completed(request.kind, now, now, request.size);
             watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
         }

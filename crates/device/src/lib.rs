@@ -7,10 +7,12 @@ mod buffer;
 mod count;
 mod device;
 pub mod drive;
+mod end_of_life;
 mod errors;
 mod flash;
 mod gang;
 mod hybrid;
+mod lives;
 pub mod memory;
 mod pages;
 mod policy;
@@ -104,6 +106,7 @@ pub fn features() -> Vec<&'static FeatureKey> {
         &transfer::READ_TRANSFER,
         &slow_die::SLOW_DIE,
         &nand::media::MEDIA,
+        &nand::BAD_BLOCKS,
     ]
 }
 
@@ -193,6 +196,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 /// As [`check`], and what only such a drive cannot be.
 pub fn check_drive(config: &Config) -> Result<(), Refusal> {
     check(config)?;
+    check_lives(config)?;
     drive::open::check(config)
 }
 
@@ -278,7 +282,21 @@ fn check_executor(config: &Config) -> Result<(), Refusal> {
             help: "leave it out".into(),
         });
     }
+    check_lives(config)?;
     drive::open::check(config)
+}
+
+/// Refuses blocks that fail where nothing keeps track of it.
+fn check_lives(config: &Config) -> Result<(), Refusal> {
+    if !lives::are_limited(config) {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: "device.bad_blocks",
+        message: "blocks of a drive of real bytes do not fail yet: its discards and its buffer do not know of an end"
+            .into(),
+        help: "use the executor `count` or `timed`, or `device.bad_blocks` = \"none\"".into(),
+    })
 }
 
 /// Without time there are no latencies to split.
@@ -348,6 +366,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let aged = watchdog::caught(&mut device, |device| precondition::age(device, config, &mut watch))?;
     let aging_s = aging.usage().wall_s;
     uncorrectable::check_reads(&device)?;
+    end_of_life::check_aged(&device)?;
     let mut unwritten = Vec::new();
     if let Some(path) = &options.save_state
         && let Err(error) = state::save(&device, config, path, interrupt)
@@ -516,6 +535,9 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         policy: policy::figures(device),
         usage,
     });
+    if let (Some(end), Some(object)) = (end_of_life::told(device, config), summary.as_object_mut()) {
+        object.insert("end_of_life".into(), end);
+    }
     if let Some(object) = summary.as_object_mut() {
         object.insert("precondition".into(), aged);
         object.insert("workload".into(), tally(workload));

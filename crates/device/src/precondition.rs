@@ -10,6 +10,7 @@ use workload::Workload;
 
 use crate::device::Device;
 use crate::errors::RunError;
+use crate::lives;
 use crate::pages::Span;
 use crate::state;
 use crate::watch::Watch;
@@ -70,6 +71,9 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
         }
     };
     device.fill_up();
+    if lives::are_limited(config) {
+        device.settle();
+    }
     device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
     device.flash.nand_mut().forget_highest_error();
     device.flash.nand_mut().forget_highest_share();
@@ -78,6 +82,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
     }
     device.recorder.reset(Instant::ZERO);
     device.watchdog.restart();
+    device.failed_reads = 0;
     Ok(report)
 }
 

@@ -79,12 +79,15 @@ struct ArrayScan<'a> {
 
 impl Scan for ArrayScan<'_> {
     fn unit(&self, unit: Unit) -> Scanned {
-        let pages = self.flash.scan(unit).map(page_found).collect();
+        let bad = self.flash.is_bad(unit);
+        let found = |found| if bad { PageFound::Empty } else { page_found(found) };
+        let pages = self.flash.scan(unit).map(found).collect();
         let lanes = 0..self.geometry.unit_width;
         let blocks = lanes.map(|lane| self.geometry.block_of(unit, lane));
         let reads = blocks.map(|block| self.flash.reads_of(block)).max().unwrap_or(0);
         let block = &self.flash.nand().blocks()[self.geometry.block_of(unit, 0).index()];
-        Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, reads, pages }
+        let torn = !bad && self.flash.is_torn(unit);
+        Scanned { torn, bad, lsb_only: block.is_lsb_only(), erases: block.erases, reads, pages }
     }
 
     fn page(&self, at: Ppn) -> PageFound {

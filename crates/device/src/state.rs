@@ -3,13 +3,14 @@
 //! A file is a magic word, then one zstd stream (with checksum) of three messages of `postcard`: a header that names what the
 //! state fits, what the FTL says of itself, and what the array says. A state is read as untrusted input.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use base::{Geometry, Lpn, PageLayout, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::{ArrayView, Saved};
+use ftl::{ArrayView, Keeping, Saved};
 use nand::BlockState;
 use postcard::{de_flavors, ser_flavors};
 use serde::de::DeserializeOwned;
@@ -416,8 +417,13 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) ->
         // The first stream's frontier counts as one of the two; others are no help to every page of the host.
         spare[index / shape.streams] -= u32::from(index % shape.streams > 0);
     }
+    let mut retired = BTreeSet::new();
     for kept in &saved.kept {
         filled[kept.unit.index()] = kept.filled.number();
+        if kept.how == Keeping::Retired {
+            retired.insert(kept.unit);
+            spare[geometry.domain_of_unit(kept.unit).index()] -= 1;
+        }
     }
     let is_lsb = |page: u32| page == geometry.pages_per_block || shape.pages.page_type(page).0 == 0;
     let alike = geometry.all_units().all(|unit| {
@@ -425,7 +431,10 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) ->
             let block = blocks[geometry.block_of(unit, lane).index()];
             let filled = filled[unit.index()];
             let mut pages = geometry.pages_before(filled, lane);
-            // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them.
+            if retired.contains(&unit) {
+                return block.is_bad() && block.erases == saved.erases[unit.index()];
+            }
+            // Nothing but a cut of the power, or the end of its life, tears a block.
             let mut usable = !block.is_bad() && !block.is_torn();
             if block.is_lsb_only() {
                 // Upper pages are skipped by both.

@@ -100,6 +100,17 @@ pub enum DataSource {
     Parity(Ppn, Ppn),
 }
 
+/// How it ended to write a page anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewritten {
+    /// It is where it was placed.
+    Done,
+    /// Its data were not there any more.
+    Lost,
+    /// That program failed as well. The controller holds the page, and what else the program destroyed, in its page buffer.
+    Failed,
+}
+
 /// The erase of a unit, and what it is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erasure {
@@ -111,6 +122,8 @@ pub struct Erasure {
     pub forward: bool,
     /// True if a collection ends with it; a merge erases further units.
     pub ends: bool,
+    /// True if the unit is used no more: its blocks are marked as bad.
+    pub retires: bool,
 }
 
 /// How a collection ahead of need goes on.
@@ -132,13 +145,12 @@ pub trait Array {
     fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);
     /// A page is made of the pages of a group, or of none.
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool;
-    /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still
-    /// there.
-    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool;
+    /// After a failed program, a page is to be read and programmed anew.
+    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten;
     /// A page is read, and nothing is programmed.
     fn read(&mut self, cause: Cause, from: Ppn);
-    /// A unit is to be erased.
-    fn erased(&mut self, erasure: Erasure);
+    /// A unit is to be erased. Returns whether the erase succeeded; if not, the blocks of the unit are marked as bad.
+    fn erased(&mut self, erasure: Erasure) -> bool;
     /// The erase of a unit has to wait for pages that are placed and not programmed. Returns the active unit of the first of them, which
     /// is to be filled up.
     #[inline]
@@ -149,6 +161,11 @@ pub trait Array {
     /// pages wait for others. None where each is programmed by itself.
     #[inline]
     fn held(&self) -> Vec<Ppn> {
+        Vec::new()
+    }
+    /// Pages of a unit that the array has lost, where pages wait for others: a failed program has destroyed some.
+    #[inline]
+    fn lost_in(&self, _unit: Unit) -> Vec<Ppn> {
         Vec::new()
     }
 }

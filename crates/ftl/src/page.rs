@@ -3,7 +3,9 @@
 //! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
 //! nothing, and with all of them ([`All`](crate::mechanism::All)).
 
-use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
+use std::collections::BTreeSet;
+
+use base::{Cause, Domain, Geometry, Lpn, OpKind, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
@@ -49,6 +51,8 @@ pub(crate) struct PageMap<M> {
     pub(crate) early: Vec<Domain>,
     /// By domain: empty units whose erase is left for later.
     pub(crate) deferred: Vec<Vec<Job>>,
+    /// Pages of the host whose data were lost, unless they were written since.
+    pub(crate) lost: BTreeSet<Lpn>,
     /// Collections that keep step with the host, where the schedule is that one.
     pub(crate) pace: Option<HostPace>,
 }
@@ -112,6 +116,7 @@ impl<M: Mechanisms> PageMap<M> {
             next: vec![Decided::NOTHING; domains],
             early: Vec::new(),
             deferred: vec![Vec::new(); domains],
+            lost: BTreeSet::new(),
             pace: HostPace::of(crate::mechanism::SpacePlan::paced(policies), &geometry),
         })
     }
@@ -162,13 +167,14 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// What the erase of a unit means.
     pub(crate) fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
+        let retires = self.retires(domain, unit);
         match self.kernel.job(domain) {
             Some(job) if job.unit == unit => {
-                Erasure { unit, cause: job.cause, forward: job.why == Why::Forward, ends: true }
+                Erasure { unit, cause: job.cause, forward: job.why == Why::Forward, ends: true, retires }
             }
             _ => {
                 let cause = if self.is_aside(unit) { Cause::Backup } else { Cause::Gc };
-                Erasure { unit, cause, forward: false, ends: true }
+                Erasure { unit, cause, forward: false, ends: true, retires }
             }
         }
     }
@@ -234,7 +240,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     fn prepare_on_demand(&mut self, domain: Domain, lpn: Lpn) -> bool {
-        if self.is_busy(domain) || !self.prepare_entry(lpn) {
+        if self.is_read_only() || self.is_busy(domain) || !self.prepare_entry(lpn) {
             return false;
         }
         let stream = self.host_stream(lpn, self.kernel.is_mapped(lpn));
@@ -365,8 +371,14 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Decides what a domain does next.
     fn take_in_hand(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        if self.is_read_only() {
+            return None;
+        }
         let step = if self.on_demand { self.decide(domain, group) } else { self.decide_job(domain, group) };
         self.next[domain.index()].stream = group.stream;
+        if self.mechanisms.parts().retirement.is_some() && !self.has_places(domain, step, group) {
+            return None;
+        }
         step
     }
 
@@ -539,7 +551,7 @@ impl<M: Mechanisms> PageMap<M> {
         assert!(!is_delayed, "what comes before an erase is done");
         // What a mechanism kept was a victim once, unless it was set aside.
         let of_kept = (!self.is_aside(unit)).then_some(Why::Pairing);
-        self.kernel.free_unit(domain, unit);
+        self.free_or_retire(domain, unit);
         let was_kept = self.mechanisms.erased(&mut self.kernel, domain, unit, why.or(of_kept));
         let Some(why) = why else {
             assert!(was_kept, "only units that were to be erased are erased");
@@ -553,6 +565,17 @@ impl<M: Mechanisms> PageMap<M> {
             self.collect_if_needed(domain);
         }
         self.begin_what_is_due(domain, why);
+    }
+
+    /// An erased unit is free, or is retired if a block of it has failed.
+    pub(crate) fn free_or_retire(&mut self, domain: Domain, unit: Unit) {
+        if !self.retires(domain, unit) {
+            return self.kernel.free_unit(domain, unit);
+        }
+        self.kernel.retire_unit(unit);
+        if let Some(retirement) = self.mechanisms.parts_mut().retirement {
+            retirement.retired(domain, unit);
+        }
     }
 
     /// Begins what is due between two collections, unless the last one was of that kind.
@@ -606,6 +629,10 @@ impl<M: Mechanisms> PageMap<M> {
     pub(crate) fn save(&self) -> Saved<'_> {
         let mut saved = self.kernel.save();
         self.mechanisms.save(&self.kernel, &mut saved);
+        if self.mechanisms.parts().retirement.is_some() {
+            saved.of_mechanisms.push(self.lost.len() as u32);
+            saved.of_mechanisms.extend(self.lost.iter().map(|lpn| lpn.0));
+        }
         saved
     }
 
@@ -621,6 +648,13 @@ impl<M: Mechanisms> PageMap<M> {
         self.kernel.restore(&mut saved)?;
         let mut words = saved.of_mechanisms.iter();
         let mut result = self.mechanisms.restore(&mut self.kernel, &saved.kept, &mut words);
+        if result.is_ok() && self.mechanisms.parts().retirement.is_some() {
+            let count = words.next().copied().unwrap_or(0) as usize;
+            self.lost = words.by_ref().take(count).map(|&lpn| Lpn(lpn)).collect();
+            if self.lost.len() != count {
+                result = Err("fewer lost pages than there are".into());
+            }
+        }
         if result.is_ok() && words.next().is_some() {
             result = Err("what no mechanism knows".into());
         }
@@ -692,8 +726,7 @@ impl<M: Mechanisms> PageMap<M> {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
                 self.fill_up_for(domain, job.unit, array);
-                array.erased(self.erasure(domain, job.unit));
-                self.unit_erased(domain, job.unit);
+                self.erase(domain, job.unit, array);
             }
             return false;
         }
@@ -727,6 +760,15 @@ impl<M: Mechanisms> PageMap<M> {
         {
             self.mechanisms.prefetch(lpn);
         }
+    }
+
+    /// Has a unit erased, and takes note of it.
+    #[inline(always)]
+    fn erase(&mut self, domain: Domain, unit: Unit, array: &mut impl Array) {
+        if !array.erased(self.erasure(domain, unit)) {
+            self.wears_out(unit, OpKind::Erase);
+        }
+        self.unit_erased(domain, unit);
     }
 
     /// Moves every valid page of a job's unit.
@@ -809,8 +851,7 @@ impl<M: Mechanisms> PageMap<M> {
             // What is filled up may change what comes next.
             Op::Erase(unit) if self.fill_up_for(domain, unit, array) => {}
             Op::Erase(unit) => {
-                array.erased(self.erasure(domain, unit));
-                self.unit_erased(domain, unit);
+                self.erase(domain, unit, array);
             }
         }
         true

@@ -81,6 +81,8 @@ pub struct Policies<'a> {
     pub block_write: Duration,
     /// Pages that the array programs together.
     pub program: ProgramUnit,
+    /// By block: it is bad from the factory; `None` where no block is bad, and none fails.
+    pub bad_blocks: Option<Arc<[bool]>>,
 }
 
 /// Pages that the array programs together, in how many programs.

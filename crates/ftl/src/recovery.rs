@@ -6,12 +6,12 @@
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
 //! lower page was lost is filled up with dummy pages, and lower pages count as uncovered.
 
-use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
+use base::{Cause, Domain, Geometry, Lpn, OpKind, Ppn, Slot, Unit};
 
 use crate::group::Group;
 use crate::kernel::{Frontier, PageKind, Spare, Stream};
 use crate::mechanism::{Mechanisms, PageOrigin};
-use crate::ops::{Array, DataSource, Erasure, PagePayload, Placed, Way};
+use crate::ops::{Array, DataSource, Erasure, PagePayload, Placed, Rewritten, Way};
 use crate::page::PageMap;
 use crate::scan::{PageFound, Rescue, Scan, UnitFound, spare_of};
 use crate::victim::UnitState;
@@ -118,7 +118,7 @@ impl<M: Mechanisms> PageMap<M> {
         let mut used: Vec<(u64, usize)> = all
             .iter()
             .enumerate()
-            .filter(|(_, found)| found.torn || found.used > 0)
+            .filter(|(_, found)| !found.bad && (found.torn || found.used > 0))
             .map(|(unit, found)| (found.order, unit))
             .collect();
         used.sort_unstable();
@@ -128,6 +128,7 @@ impl<M: Mechanisms> PageMap<M> {
         }
         for (unit, (found, &age)) in all.iter().zip(&ages).enumerate() {
             let state = match (age, found.lsb_only) {
+                _ if found.bad => UnitState::Retired,
                 (0, _) => UnitState::Free,
                 (_, false) => UnitState::Closed,
                 (_, true) => UnitState::Aside,
@@ -233,7 +234,8 @@ impl<M: Mechanisms> PageMap<M> {
             .filter(|&unit| {
                 let is_filled = matches!(self.kernel.state_of(unit), UnitState::Closed | UnitState::Aside);
                 let is_empty = is_filled && self.kernel.valid_of(unit) == 0;
-                all[unit.index()].torn || is_empty && !is_source(unit) && !is_kept(unit)
+                let found = &all[unit.index()];
+                !found.bad && (found.torn || is_empty && !is_source(unit) && !is_kept(unit))
             })
             .collect()
     }
@@ -247,8 +249,11 @@ impl<M: Mechanisms> PageMap<M> {
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
     fn resume(&mut self, rest: &RecoveryWork, array: &mut impl Array) -> Vec<Domain> {
         for &unit in &rest.erase {
-            array.erased(Erasure { unit, cause: Cause::Gc, forward: false, ends: false });
-            self.kernel.free_unit(self.kernel.geometry().domain_of_unit(unit), unit);
+            let erasure = Erasure { unit, cause: Cause::Gc, forward: false, ends: false, retires: false };
+            if !array.erased(erasure) {
+                self.wears_out(unit, OpKind::Erase);
+            }
+            self.free_or_retire(self.kernel.geometry().domain_of_unit(unit), unit);
         }
         self.mechanisms.reopen(&mut self.kernel);
         for &at in &rest.holes {
@@ -266,7 +271,7 @@ impl<M: Mechanisms> PageMap<M> {
         for rescue in &rest.rescues {
             let placed = self.rescue(rescue, &rescued);
             rescued.push(placed.at);
-            if !array.rewritten(Cause::Backup, rescue.source(), placed) {
+            if array.rewritten(Cause::Backup, rescue.source(), placed) != Rewritten::Done {
                 self.repair(placed.at, rescue.source(), array);
             }
         }

@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use crate::mechanism::{dftl, disturb, migration, paired, separation, wear};
+use crate::mechanism::{dftl, disturb, migration, paired, retirement, separation, wear};
 use crate::{Policies, fast, map_unit};
 
 /// A setting that is well-formed but that no device can have.
@@ -59,7 +59,8 @@ pub fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     dftl::check(setup)?;
     migration::check(setup)?;
     wear::check(setup)?;
-    disturb::check(setup)
+    disturb::check(setup)?;
+    retirement::check(setup)
 }
 
 /// Only a flat map can be asked for a domain by any rule.

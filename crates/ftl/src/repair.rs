@@ -1,14 +1,26 @@
 //! A program that failed: its page and the lower pages of its wordline are written elsewhere.
 //!
-//! The unit takes no more pages. It is emptied like any other and used again: a failure is taken as
-//! transient, blocks are not retired. Where pages wait for others to be programmed with them, all that wait in the unit go elsewhere.
+//! The unit takes no more pages. Where blocks fail for good it is emptied and retired (`mechanism/retirement/`); else a failure is taken
+//! as transient, and the unit is emptied like any other and used again. Where pages wait for others to be programmed with them, all that
+//! wait in the unit go elsewhere. A page goes elsewhere until a program of it succeeds, as long as there is a free unit.
 
-use base::{Cause, Domain, Lpn, Ppn};
+use base::{Cause, Domain, Lpn, OpKind, Ppn, Unit};
 
 use crate::group::Group;
+use crate::kernel::Stream;
 use crate::mechanism::Mechanisms;
-use crate::ops::{Array, DataSource};
+use crate::ops::{Array, DataSource, Op, Rewritten, Step};
 use crate::page::PageMap;
+
+/// A page that has to be written elsewhere.
+#[derive(Clone, Copy, Debug)]
+struct Hurt {
+    lpn: Lpn,
+    /// Where the map has it.
+    at: Ppn,
+    /// Where its data are left.
+    source: DataSource,
+}
 
 impl<M: Mechanisms> PageMap<M> {
     /// Deals with the failed program of a page, whose data are there.
@@ -20,9 +32,14 @@ impl<M: Mechanisms> PageMap<M> {
             return;
         }
         let mut hurt = self.hurt_with(array.held());
+        for page in self.hurt_with(array.lost_in(unit)) {
+            if hurt.iter().all(|known| known.at != page.at) {
+                hurt.push(Hurt { source: self.covered(domain, page.at).unwrap_or(page.source), ..page });
+            }
+        }
         if hurt.is_empty() {
             hurt = self.hurt_below(domain, at);
-            hurt.extend(self.kernel.lpn_at(at).map(|lpn| (lpn, source)));
+            hurt.extend(self.kernel.lpn_at(at).map(|lpn| Hurt { lpn, at, source }));
         }
         let stream = self.kernel.stream_of(unit);
         if self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit) {
@@ -30,17 +47,50 @@ impl<M: Mechanisms> PageMap<M> {
         } else {
             self.mechanisms.sealed(&self.kernel, domain, unit);
         }
-        for (lpn, source) in hurt {
-            // Of several wordlines there may be guard pages between them.
-            if let Some(guard) = self.place_guard(domain, stream)
-                && !array.combined(Cause::Backup, &Group::EMPTY, guard)
-            {
-                self.repair(guard.at, DataSource::Controller, array);
-            }
-            let placed = self.rewrite(domain, stream, lpn, source);
-            if !array.rewritten(Cause::Backup, source, placed) {
-                self.lose(lpn);
-            }
+        self.wears_out(unit, OpKind::Program);
+        for page in hurt {
+            self.write_anew(domain, stream, page, array);
+        }
+        if let Some(retirement) = self.mechanisms.parts_mut().retirement {
+            retirement.look_for_room(&self.kernel, domain);
+        }
+    }
+
+    /// Writes a page elsewhere, unless that was done when another program failed.
+    fn write_anew(&mut self, domain: Domain, stream: Stream, page: Hurt, array: &mut impl Array) {
+        let Hurt { lpn, at, source } = page;
+        // Of several wordlines there may be guard pages between them.
+        if let Some(guard) = self.place_guard(domain, stream)
+            && !array.combined(Cause::Backup, &Group::EMPTY, guard)
+        {
+            self.repair(guard.at, DataSource::Controller, array);
+        }
+        if self.kernel.lookup(lpn) != Some(at) {
+            return;
+        }
+        if self.mechanisms.parts().retirement.is_some()
+            && !self.kernel.is_open(domain, stream)
+            && self.kernel.free(domain) == 0
+        {
+            return self.leave(page);
+        }
+        let placed = self.rewrite(domain, stream, lpn, source);
+        match array.rewritten(Cause::Backup, source, placed) {
+            Rewritten::Done => {}
+            Rewritten::Lost => self.lose(lpn),
+            Rewritten::Failed => self.repair(placed.at, DataSource::PageBuffer(placed.at), array),
+        }
+    }
+
+    /// There is no place for a page: a copy stays where it was copied from, and anything else is lost.
+    #[cold]
+    fn leave(&mut self, Hurt { lpn, at, source }: Hurt) {
+        if let Some(retirement) = self.mechanisms.parts_mut().retirement {
+            retirement.exhaust();
+        }
+        match source {
+            DataSource::Page(from) if !self.kernel.is_of_map(lpn) => self.kernel.return_copy(lpn, at, from),
+            _ => self.lose(lpn),
         }
     }
 
@@ -50,25 +100,79 @@ impl<M: Mechanisms> PageMap<M> {
         self.mechanisms.lost(&mut self.kernel, lpn);
         if !self.kernel.is_of_map(lpn) {
             self.kernel.forget(lpn);
+            self.lost.insert(lpn);
         }
     }
 
+    /// True for a page whose data were lost, and that was neither written nor trimmed since.
+    pub(crate) fn is_lost(&self, lpn: Lpn) -> bool {
+        self.lost.contains(&lpn) && !self.kernel.is_mapped(lpn)
+    }
+
     /// The valid ones of pages that waited for each other. The unit takes no more pages, so none of them comes to be programmed there.
-    fn hurt_with(&self, held: Vec<Ppn>) -> Vec<(Lpn, DataSource)> {
-        held.into_iter().filter_map(|page| Some((self.kernel.lpn_at(page)?, DataSource::PageBuffer(page)))).collect()
+    fn hurt_with(&self, held: Vec<Ppn>) -> Vec<Hurt> {
+        let hurt = |at| Some(Hurt { lpn: self.kernel.lpn_at(at)?, at, source: DataSource::PageBuffer(at) });
+        held.into_iter().filter_map(hurt).collect()
+    }
+
+    /// Where a protection has the data of a page.
+    fn covered(&self, domain: Domain, at: Ppn) -> Option<DataSource> {
+        self.mechanisms.parts().covers.and_then(|covers| covers.elsewhere(domain, at))
     }
 
     /// The valid lower pages of a page's wordline, and where their data are left.
-    fn hurt_below(&self, domain: Domain, at: Ppn) -> Vec<(Lpn, DataSource)> {
+    fn hurt_below(&self, domain: Domain, at: Ppn) -> Vec<Hurt> {
         let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
         let below = slot.all_before().filter(|&lower| self.kernel.wordlines().share(lower, slot));
         let pages = below.map(|lower| self.kernel.geometry().ppn(unit, lower));
         pages
-            .filter_map(|page| {
-                let lpn = self.kernel.lpn_at(page)?;
-                let covered = self.mechanisms.parts().covers.and_then(|covers| covers.elsewhere(domain, page));
-                Some((lpn, covered.unwrap_or(DataSource::PageBuffer(page))))
+            .filter_map(|at| {
+                let lpn = self.kernel.lpn_at(at)?;
+                Some(Hurt { lpn, at, source: self.covered(domain, at).unwrap_or(DataSource::PageBuffer(at)) })
             })
             .collect()
+    }
+}
+
+// Blocks that fail for good.
+impl<M: Mechanisms> PageMap<M> {
+    /// A program or an erase of a unit has failed: where that is for good, the unit is retired with its next erase.
+    pub(crate) fn wears_out(&mut self, unit: Unit, kind: OpKind) {
+        let domain = self.kernel.geometry().domain_of_unit(unit);
+        if let Some(retirement) = self.mechanisms.parts_mut().retirement {
+            retirement.wears_out(&mut self.kernel, domain, unit, kind);
+        }
+    }
+
+    /// There are places for what a step programs. If not, the device has come to its end: units have failed that its room was to come
+    /// from.
+    #[cold]
+    pub(crate) fn has_places(&mut self, domain: Domain, step: Option<Step>, group: &Group) -> bool {
+        let pages = match step.map(|step| step.op) {
+            Some(Op::Move(_)) => group.pages().len() as u32 + u32::from(group.pads),
+            Some(Op::Pad) => 1,
+            _ => 0,
+        };
+        let geometry = self.kernel.geometry();
+        let open = self.kernel.frontier(domain, group.stream).map_or(0, |frontier| geometry.slots_left(frontier.slot));
+        let has_places = open + self.kernel.free(domain) * geometry.unit_slots() >= pages;
+        if let Some(retirement) = self.mechanisms.parts_mut().retirement
+            && !has_places
+        {
+            retirement.exhaust();
+        }
+        has_places
+    }
+
+    /// True if a unit is retired with its next erase.
+    #[inline]
+    pub(crate) fn retires(&self, domain: Domain, unit: Unit) -> bool {
+        self.mechanisms.parts().retirement.is_some_and(|retirement| retirement.retires(domain, unit))
+    }
+
+    /// True if the device takes no more pages, and does nothing by itself.
+    #[inline(always)]
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.mechanisms.parts().retirement.is_some_and(|retirement| retirement.is_read_only())
     }
 }

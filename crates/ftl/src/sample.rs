@@ -46,6 +46,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         reads: None,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
+        bad_blocks: None,
     }
 }
 

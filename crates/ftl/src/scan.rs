@@ -32,6 +32,8 @@ pub enum PageFound {
 pub struct Scanned {
     /// True if its erase was interrupted.
     pub torn: bool,
+    /// True if its blocks are marked as bad; then nothing is found in it.
+    pub bad: bool,
     /// True if only its LSB pages are used.
     pub lsb_only: bool,
     /// How often it was erased.
@@ -46,6 +48,7 @@ pub struct Scanned {
 #[derive(Clone, Debug)]
 pub(crate) struct UnitFound {
     pub(crate) torn: bool,
+    pub(crate) bad: bool,
     pub(crate) lsb_only: bool,
     pub(crate) erases: u32,
     /// Slots that were programmed.
@@ -65,6 +68,7 @@ impl UnitFound {
         let last = found.pages.iter().rposition(|slot| *slot != PageFound::Empty);
         UnitFound {
             torn: found.torn,
+            bad: found.bad,
             lsb_only: found.lsb_only,
             erases: found.erases,
             used: found.pages.iter().filter(|slot| **slot != PageFound::Empty).count() as u32,

@@ -166,6 +166,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
         reads: None,
         block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
+        bad_blocks: None,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -260,6 +261,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         reads: None,
         block_write: Duration::from_us(1000),
         program: ProgramUnit::PAGE,
+        bad_blocks: None,
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
@@ -350,6 +352,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         reads: None,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
+        bad_blocks: None,
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
     let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
@@ -439,6 +442,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         reads: None,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
+        bad_blocks: None,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -520,6 +524,7 @@ fn hybrid_mapping_under_every_static_order() {
                     reads: None,
                     block_write: Duration::ZERO,
                     program: ProgramUnit::PAGE,
+                    bad_blocks: None,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
@@ -589,6 +594,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 reads: None,
                 block_write: Duration::ZERO,
                 program: ProgramUnit::PAGE,
+                bad_blocks: None,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -647,6 +653,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         reads: None,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
+        bad_blocks: None,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

@@ -6,7 +6,7 @@ use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, Prog
 use engine::Chance;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, LogOptions, Merges, Start, most_log_blocks};
-use ftl::{ANYWHERE, DataSource, Erasure, Group, How, Op, Placed};
+use ftl::{ANYWHERE, DataSource, Erasure, Group, How, Op, Placed, Rewritten};
 use nand::{Nand, Shape, StoreKind};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -84,7 +84,7 @@ impl ftl::Array for Array {
         true
     }
 
-    fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> bool {
+    fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> Rewritten {
         panic!("no program fails");
     }
 
@@ -92,11 +92,12 @@ impl ftl::Array for Array {
         panic!("the whole map is in DRAM");
     }
 
-    fn erased(&mut self, Erasure { unit, .. }: Erasure) {
+    fn erased(&mut self, Erasure { unit, .. }: Erasure) -> bool {
         for lane in 0..self.geometry.unit_width {
             self.nand.erase(self.geometry.block_of(unit, lane)).unwrap();
             self.erases += 1;
         }
+        true
     }
 }
 

@@ -1,7 +1,7 @@
 //! The operations of the FTL, carried out on the array at once: what each of them reads, programs and counts.
 
 use base::{Cause, OpKind, Ppn, Unit};
-use ftl::{Array, DataSource, Erasure, Group, How, PagePayload, Placed, Way};
+use ftl::{Array, DataSource, Erasure, Group, How, PagePayload, Placed, Rewritten, Way};
 
 use crate::flash::{Content, Flash, Programmed};
 use crate::watchdog::Watchdog;
@@ -125,10 +125,20 @@ impl Array for AtOnce<'_> {
         self.program(cause, to, content, None)
     }
 
-    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
+    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten {
         let (content, old) = self.left_of(cause, source);
-        let done = self.program(cause, to, content.unwrap_or(Content::EMPTY), old);
-        done && content.is_some()
+        let held = self.flash.let_go_of_buffered();
+        let data = content.unwrap_or(Content::EMPTY);
+        if self.program(cause, to, data, old) {
+            self.flash.hold_buffered(held);
+            return if content.is_some() { Rewritten::Done } else { Rewritten::Lost };
+        }
+        if content.is_some() {
+            let data = content_of(self.flash, to, data);
+            self.flash.hold_failed(to.at, data, old);
+        }
+        self.flash.hold_buffered(held);
+        Rewritten::Failed
     }
 
     fn read(&mut self, cause: Cause, from: Ppn) {
@@ -136,13 +146,14 @@ impl Array for AtOnce<'_> {
         self.read(cause, from);
     }
 
-    fn erased(&mut self, erasure: Erasure) {
+    fn erased(&mut self, erasure: Erasure) -> bool {
         self.watchdog.step(self.counters);
         self.last_read = None;
         let blocks = self.flash.erase(erasure.unit);
         self.has_erased = true;
         self.counters.count(erasure.cause, OpKind::Erase, blocks);
         count_collection(self.counters, erasure);
+        self.flash.retire_if_bad(erasure)
     }
 
     #[inline]
@@ -152,6 +163,10 @@ impl Array for AtOnce<'_> {
 
     fn held(&self) -> Vec<Ppn> {
         self.flash.held()
+    }
+
+    fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
+        self.flash.lost_in(unit)
     }
 }
 

@@ -17,6 +17,7 @@ use nand::StoreKind;
 
 use crate::flash::{Content, Flash, Programmed, Safeguard, Stamp};
 use crate::gang::{self, geometry};
+use crate::lives;
 use crate::pages::{PageSize, Parts, Share, Span};
 use crate::timed::chip::one_shot;
 use crate::watchdog::Watchdog;
@@ -53,6 +54,10 @@ pub(crate) struct Device {
     paced: Option<Ahead>,
     /// Notices that nothing comes to the host any more.
     pub(crate) watchdog: Watchdog,
+    /// A page of the host was not taken: the device is read-only.
+    pub(crate) has_refused: bool,
+    /// Reads of pages that were lost.
+    pub(crate) failed_reads: u64,
 }
 
 /// The kind of store that a configuration asks for.
@@ -109,6 +114,9 @@ impl Device {
         if let Some(limits) = config.device.wear.read_limits() {
             flash.keep_reads(limits);
         }
+        if let Some(lives) = lives::of(config) {
+            flash.keep_lives(lives);
+        }
         Ok(Device {
             own_pages: own_pages as u32,
             has_owners: has.map.is_some_and(|map| map.has_owners),
@@ -129,6 +137,8 @@ impl Device {
             full_checks: config.run.checks == Checks::Full,
             paced: has.ahead.filter(|_| Schedule::new(config.ftl.get("gc_schedule")).paced().is_some()),
             watchdog: Watchdog::new(config, &geometry),
+            has_refused: false,
+            failed_reads: 0,
         })
     }
 
@@ -170,19 +180,19 @@ impl Device {
     #[inline]
     pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {
         let version = self.admit_write(lpn);
-        self.program_now(lpn, version, share);
-        if self.oracle.is_some() {
+        if self.program_now(lpn, version, share) && self.oracle.is_some() {
             self.write_completed(lpn, version);
         }
     }
 
-    /// Programs a version of a page without time, after the read of its old version if it is written in part.
+    /// Programs a version of a page without time, after the read of its old version if it is written in part. Returns whether the
+    /// device took it.
     #[inline]
-    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
+    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) -> bool {
         if share.old > 0 {
             self.read_old_now(lpn, share.old);
         }
-        self.place_now(lpn, version, self.expected(lpn, version), share.touched);
+        self.place_now(lpn, version, self.expected(lpn, version), share.touched)
     }
 
     /// Reads so many parts of the old version of a page that is written in part, without time; nothing if there is none.
@@ -202,11 +212,16 @@ impl Device {
     }
 
     /// Places a version of a page, of which the host wrote so many parts, without time, and does whatever collection that calls for.
+    /// Returns whether the device took it: it does not if it is read-only, or becomes so.
     #[inline]
-    pub(crate) fn place_now(&mut self, lpn: Lpn, version: u32, data: Content, touched: u8) {
+    pub(crate) fn place_now(&mut self, lpn: Lpn, version: u32, data: Content, touched: u8) -> bool {
         let domain = self.ftl.domain_without_time(lpn);
         while !self.ftl.prepare(domain, lpn) {
             self.collect_now(domain);
+            if self.is_read_only() {
+                self.has_refused = true;
+                return false;
+            }
         }
         let old = if self.flash.gathers() { self.ftl.lookup(lpn) } else { None };
         let placed = self.ftl.write(domain, lpn, ANYWHERE).expect("any place suits");
@@ -216,6 +231,12 @@ impl Device {
             let pages = self.has.pages.expect("faults are refused where they cannot be repaired");
             pages.repair(&mut self.ftl, placed.at, None, &mut array);
             self.update_elsewhere(domain);
+            if self.is_read_only() {
+                // It may be in the array; the host is not told so.
+                self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
+                self.has_refused = true;
+                return false;
+            }
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.note_bystanders(Cause::Host, OpKind::Program, touched);
@@ -230,6 +251,27 @@ impl Device {
         if let Some(ahead) = self.paced {
             self.keep_pace(ahead, domain);
         }
+        true
+    }
+
+    /// True if the device takes no more pages, because too many blocks have failed.
+    #[inline]
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.has.pages.is_some_and(|pages| pages.is_read_only(&self.ftl))
+    }
+
+    /// The host reads a page that is nowhere: it was never written, or its data were lost, which the host is told as an error.
+    pub(crate) fn note_unmapped(&mut self, lpn: Lpn) {
+        if self.flash.has_lives() && self.is_lost(lpn) {
+            self.failed_reads += 1;
+        } else {
+            self.recorder.counters.unmapped_reads += 1;
+        }
+    }
+
+    /// True for a page whose data were lost: a read of it is an error.
+    pub(crate) fn is_lost(&self, lpn: Lpn) -> bool {
+        self.has.pages.is_some_and(|pages| pages.is_lost(&self.ftl, lpn))
     }
 
     /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.
@@ -285,7 +327,7 @@ impl Device {
         self.use_entry(lpn);
         self.note_host_read(lpn);
         let Some(ppn) = self.ftl.lookup(lpn) else {
-            self.recorder.counters.unmapped_reads += 1;
+            self.note_unmapped(lpn);
             return None;
         };
         if let Some(content) = self.flash.in_frame(ppn) {
@@ -331,7 +373,7 @@ impl Device {
             self.use_entry(lpn);
             self.note_host_read(lpn);
             let Some(ppn) = self.ftl.lookup(lpn) else {
-                self.recorder.counters.unmapped_reads += 1;
+                self.note_unmapped(lpn);
                 continue;
             };
             let floor = self.read_floor(lpn);
@@ -558,10 +600,15 @@ impl Device {
     /// Does what a trim calls for.
     pub(crate) fn collect_after_trim(&mut self) {
         if self.has.map.is_some() {
-            for domain in self.ftl.geometry().all_domains() {
-                if self.ftl.work(domain).is_some() {
-                    self.collect_now(domain);
-                }
+            self.settle();
+        }
+    }
+
+    /// Does what domains have to do.
+    pub(crate) fn settle(&mut self) {
+        for domain in self.ftl.geometry().all_domains() {
+            if self.ftl.work(domain).is_some() {
+                self.collect_now(domain);
             }
         }
     }
@@ -618,5 +665,6 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         reads: config.device.wear.read_limits(),
         block_write: block_write(config),
         program: one_shot::program_unit(config),
+        bad_blocks: lives::bad(config),
     }
 }

@@ -256,11 +256,15 @@ impl Device {
         let Some(oracle) = &self.oracle else { return };
         for lpn in (0..self.has.user_pages).map(Lpn) {
             let newest = oracle.newest[lpn.index()];
+            // When the device has come to its end, what is newer is in the controller, or the host was not told of it.
+            let oldest = if self.is_read_only() { oracle.programmed[lpn.index()] } else { newest };
             match self.ftl.lookup(lpn) {
+                None if self.is_lost(lpn) || oldest == 0 => {}
                 None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
                 Some(ppn) => {
                     let stamp = Stamp::unpack(self.flash.waiting(ppn).data);
-                    assert_eq!(stamp, Stamp { lpn, version: newest }, "LPN {} holds other or stale data", lpn.0);
+                    let is_own = stamp.lpn == lpn && (oldest..=newest).contains(&stamp.version);
+                    assert!(is_own, "LPN {} holds other or stale data: {stamp:?}, and {newest} is newest", lpn.0);
                 }
             }
         }
@@ -306,6 +310,18 @@ mod canary {
 
     /// A write of a plain page.
     const WHOLE: Share = Share { touched: 1, old: 0 };
+
+    /// The array holds the FTL to it that a unit which was retired is used no more.
+    #[test]
+    fn a_retired_unit_in_use_is_caught() {
+        let (_, mut device) = aged("none");
+        device.write_now(Lpn(3), WHOLE);
+        let at = device.ftl.lookup(Lpn(3)).unwrap();
+        device.flash.retire(device.flash.unit_of(at));
+        let pages = device.has.user_pages;
+        let writes = || (0..pages).for_each(|lpn| device.write_now(Lpn(lpn), WHOLE));
+        assert_caught(writes, "the flash array refused a command of the FTL");
+    }
 
     /// A small device that has been overwritten at random until collections ran, and is in order.
     fn aged(separation: &str) -> (Config, Device) {

@@ -6,7 +6,7 @@
 //! programmed by itself is programmed as soon as it is placed.
 
 use base::programming::PROGRAMMING;
-use base::{Block, OpKind, Page, Ppn, Unit};
+use base::{Block, Page, Ppn, Unit};
 use ftl::{PageAddress, PagePayload, Placed, Way};
 use nand::{ProgramMode, StoreKind};
 
@@ -103,7 +103,7 @@ impl Flash {
         let bits = self.nand.pages_together() as u16;
         let sent = next_pages.iter().map(|&page| page / bits);
         let sent = if wordlines == Wordlines::TwoPass { sent.collect() } else { Vec::new() };
-        let keeps_all = keeps_all || are_whole || self.nand.stores() != StoreKind::Nothing;
+        let keeps_all = keeps_all || are_whole || self.has_lives() || self.nand.stores() != StoreKind::Nothing;
         let holding = vec![0; if are_whole { self.geometry.units() as usize } else { 0 }];
         self.assembly = Assembly {
             wordlines,
@@ -419,7 +419,7 @@ impl Flash {
     #[inline(always)] // Once per page of a collection.
     pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
         let (block, page) = self.address(ppn);
-        match self.supply.next(OpKind::Program) {
+        match self.fate_of_program(block, page) {
             Fate::Completes => {
                 self.array_programs(block, page);
                 self.nand.store(block, page, content.data, content.spare);
@@ -450,7 +450,7 @@ impl Flash {
     #[inline(never)]
     pub(crate) fn copyback(&mut self, from: Ppn, at: Ppn, tag: u128) -> Programmed {
         let (from, to) = (self.address(from), self.address(at));
-        match self.fate_of_program() {
+        match self.fate_of_program(to.0, to.1) {
             Fate::Completes => {
                 obey(self.nand.copyback(from, to));
                 if !self.nand.is_lost(to.0, to.1) {
@@ -489,7 +489,7 @@ impl Flash {
     /// its wordline are lost.
     pub(crate) fn program_guard(&mut self, ppn: Ppn) -> Programmed {
         let (block, page) = self.address(ppn);
-        match self.fate_of_program() {
+        match self.fate_of_program(block, page) {
             Fate::Completes => self.array_programs_as(block, page, Way::Guard, true),
             Fate::Fails => return self.program_fails(block, page, Way::Guard),
             Fate::IsIgnored => {}

@@ -97,11 +97,23 @@ impl Supply {
     /// The fate of the next command.
     #[inline(always)] // Once per page.
     pub(super) fn next(&mut self, kind: OpKind) -> Fate {
-        if self.is_watched { self.next_watched(kind) } else { Fate::Completes }
+        if self.is_watched { self.next_watched(kind, false) } else { Fate::Completes }
     }
 
+    /// Operations are looked at from now on.
+    pub(super) fn watch(&mut self) {
+        self.is_watched = true;
+    }
+
+    /// Operations are looked at.
+    #[inline(always)]
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_watched
+    }
+
+    /// The fate of the next command, which fails if its block does.
     #[inline(never)]
-    fn next_watched(&mut self, kind: OpKind) -> Fate {
+    pub(super) fn next_watched(&mut self, kind: OpKind, fails: bool) -> Fate {
         if self.is_off {
             return Fate::IsIgnored;
         }
@@ -124,6 +136,7 @@ impl Supply {
                     OpKind::Program | OpKind::Erase | OpKind::Read => Fate::Fails,
                 }
             }
+            _ if fails => Fate::Fails,
             _ => Fate::Completes,
         };
         self.operations += 1;
@@ -134,7 +147,7 @@ impl Supply {
 
 /// A page of a failed program, as the controller holds it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Buffered {
+pub(crate) struct Buffered {
     pub(super) at: Ppn,
     pub(super) content: Content,
     /// The unit whose erase waits for it.
@@ -225,12 +238,7 @@ impl Flash {
         self.supply.is_off
     }
 
-    /// The fate of a program that stores no data of the controller's; without payloads there are no faults.
-    pub(super) fn fate_of_program(&mut self) -> Fate {
-        self.supply.next(OpKind::Program)
-    }
-
-    /// The fate of a program of a page that is programmed already, likewise.
+    /// The fate of a program of a page that is programmed already; without payloads there are no faults.
     pub(super) fn fate_of_reprogram(&mut self) -> Fate {
         let fate = self.supply.next(OpKind::Program);
         if fate == Fate::IsIgnored {
@@ -267,6 +275,25 @@ impl Flash {
                 let at = self.geometry.ppn(unit, self.geometry.slot_at(lower, lane));
                 self.page_buffer.push(Buffered { at, content: self.content_at(block, lower), old: None });
             }
+        }
+    }
+
+    /// Pages that the controller holds, before another program may fail.
+    pub(crate) fn let_go_of_buffered(&mut self) -> Vec<Buffered> {
+        std::mem::take(&mut self.page_buffer)
+    }
+
+    /// It holds them on, beside those that another failed program has put there since.
+    pub(crate) fn hold_buffered(&mut self, mut held: Vec<Buffered>) {
+        std::mem::swap(&mut self.page_buffer, &mut held);
+        self.page_buffer.extend(held);
+    }
+
+    /// The controller holds a page whose program failed, beside those that it destroyed.
+    pub(crate) fn hold_failed(&mut self, at: Ppn, content: Content, old: Option<Ppn>) {
+        if self.buffered(at).is_none() {
+            let old = old.map(|old| self.geometry.unit_of(old));
+            self.page_buffer.push(Buffered { at, content, old });
         }
     }
 

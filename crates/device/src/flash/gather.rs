@@ -51,7 +51,7 @@ impl Flash {
 
     /// Programs a unit, whose last page that is.
     pub(super) fn program_unit(&mut self, block: Block, last: Page) -> Programmed {
-        match self.fate_of_program() {
+        match self.fate_of_program(block, last) {
             Fate::Completes => {
                 self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
                 self.land(block, last);
@@ -83,7 +83,7 @@ impl Flash {
 
     /// The first pass over a wordline, whose last page that is. Its data stay in frames for the second one.
     pub(super) fn first_pass(&mut self, block: Block, last: Page) -> Programmed {
-        match self.fate_of_program() {
+        match self.fate_of_program(block, last) {
             Fate::Completes => {
                 self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
                 obey(self.nand.first_pass(block, last));
@@ -96,7 +96,7 @@ impl Flash {
 
     /// The second pass over it.
     pub(super) fn second_pass(&mut self, block: Block, last: Page) -> Programmed {
-        match self.fate_of_program() {
+        match self.fate_of_program(block, last) {
             Fate::Completes => {
                 obey(self.nand.second_pass(block, last));
                 self.land(block, last);
@@ -158,6 +158,15 @@ impl Flash {
     /// All that the controller holds of a failed program, where pages are programmed with others.
     pub(crate) fn held(&self) -> Vec<Ppn> {
         if self.gathers() { self.page_buffer.iter().map(|buffered| buffered.at).collect() } else { Vec::new() }
+    }
+
+    /// Pages of a unit that have lost their content, likewise.
+    pub(crate) fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
+        if !self.gathers() {
+            return Vec::new();
+        }
+        let pages = self.geometry.slots_from(Slot::FIRST).map(|slot| self.geometry.ppn(unit, slot));
+        pages.into_iter().filter(|&page| self.is_lost(page)).collect()
     }
 
     /// A page of the unit whose erase waits for a page of a failed program.

@@ -11,12 +11,13 @@ mod frames;
 mod gather;
 mod overlap;
 mod wordlines;
+mod worn;
 
 use std::sync::Arc;
 
 use base::{Block, Geometry, Lpn, Multiplane, OpKind, Page, Ppn, ReadLimits, Slot, Unit, Wear};
 use ftl::PageAddress;
-use nand::{Image, Nand, SavedArray, Shape, StoreKind, Violation};
+use nand::{BlockLives, Image, Nand, SavedArray, Shape, StoreKind, Violation};
 
 use assembly::{Assembly, Wordlines};
 use faults::{Buffered, Fate, Supply};
@@ -34,6 +35,8 @@ pub(crate) struct Flash {
     assembly: Assembly,
     /// Pages that the last failed program destroyed, where the controller keeps them.
     page_buffer: Vec<Buffered>,
+    /// How long blocks live, where they fail.
+    lives: Option<Box<BlockLives>>,
 }
 
 /// Content of a page: a word that stands for its data, and the spare area. All zero where pages store nothing.
@@ -148,6 +151,7 @@ impl Flash {
             supply: Supply::new(safeguard),
             assembly: Assembly::of(Wordlines::of(device)),
             page_buffer: Vec::new(),
+            lives: None,
         };
         flash.rest_assembly();
         flash.begin_passes();
@@ -269,7 +273,7 @@ impl Flash {
     /// Erases the blocks of a reclaim unit; returns how many they are.
     pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
         assert!(!self.holds_back(unit), "a unit is erased when newer versions of its pages are programmed");
-        let fate = self.supply.next(OpKind::Erase);
+        let fate = self.fate_of_erase(unit);
         self.note_erase(unit, fate);
         for lane in 0..self.geometry.unit_width {
             let block = self.geometry.block_of(unit, lane);

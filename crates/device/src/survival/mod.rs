@@ -409,6 +409,10 @@ impl Life<'_> {
     /// between, a few of them most of the time. Where collections begin ahead of need, some of them go on for a while after a write.
     fn live_on(&mut self) -> bool {
         let pages = self.device.has.user_pages;
+        if self.device.is_read_only() {
+            // It has come to its end; what it holds is there still.
+            return false;
+        }
         if self.fill_left > 0 {
             self.fill_left -= 1;
             self.send(RequestKind::Write, pages - 1 - self.fill_left, false);
@@ -469,7 +473,7 @@ impl Life<'_> {
         let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size.bytes() };
         let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua };
         count::carry_out(&mut self.device, self.buffer.as_deref_mut(), &request);
-        if self.device.flash.is_off() {
+        if self.device.flash.is_off() || self.device.has_refused {
             return;
         }
         if kind == RequestKind::Flush {
@@ -497,7 +501,9 @@ impl Life<'_> {
             let newest = self.device.newest_version(Lpn(lpn));
             // Pages in the write buffer are newer than what flash holds; after a cut it is empty.
             let found = version_of(&self.device, lpn);
-            let is_kept = (promised..=newest.max(promised)).contains(&found);
+            // Of a write that the device could not take any more the host was told, and that reads of the page are errors.
+            let is_told = newest > promised && self.device.is_lost(Lpn(lpn));
+            let is_kept = is_told || (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })
     }

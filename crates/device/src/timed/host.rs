@@ -335,7 +335,7 @@ impl Host {
                 continue;
             }
             let Some(die) = die_to_ask(context, lpn) else {
-                context.device.recorder.counters.unmapped_reads += 1;
+                context.device.note_unmapped(lpn);
                 continue;
             };
             self.requests.wait_for(request, 1);
@@ -467,8 +467,9 @@ impl Host {
 
     /// A read turned out to have nothing to read: its page was trimmed while it waited.
     pub(super) fn read_vanished(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
-        if matches!(context.queues.get(read).work, Work::Read(_)) {
-            context.device.recorder.counters.unmapped_reads += 1;
+        let Transaction { lpn, work, .. } = *context.queues.get(read);
+        if matches!(work, Work::Read(_)) {
+            context.device.note_unmapped(lpn);
         }
         self.read_done(context, read);
     }

@@ -37,6 +37,10 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.cut_power();
             return Ok(());
         }
+        if P::Chip::ends_run(&self.context) {
+            self.end_life();
+            return Ok(());
+        }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         assert!(self.context.chip.is_over(), "the device stands still with an operation that was not finished");
@@ -49,6 +53,16 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.context.device.fill_up();
         }
         Ok(())
+    }
+
+    /// The device has become read-only: the run ends here. Requests in it are not complete, and what they wrote is in the controller.
+    #[cold]
+    fn end_life(&mut self) {
+        self.drain();
+        if let (Some(waits), Some(split)) = (&mut self.context.waits, &mut self.context.device.recorder.split) {
+            split.tell_served(waits.take_served());
+        }
+        self.context.device.recorder.finish(self.context.now);
     }
 
     /// Lets free dies take work and goes to the next event, until something changes for the host: a request is complete, the next
@@ -90,6 +104,9 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.context.tick();
             }
             let has_arrived = self.happen();
+            if P::Chip::ends_run(&self.context) {
+                return Ok(false);
+            }
             let has_room = self.context.plan.has().buffer && self.host.buffer().is_some_and(WriteBuffer::has_changed);
             if has_arrived || self.host.completions() != completed || has_room {
                 return Ok(true);

@@ -125,7 +125,7 @@ mod tests {
     use crate::fast::{Fast, LogOptions};
     use crate::group::Group;
     use crate::mechanism::All;
-    use crate::ops::{Array, DataSource, Erasure, How, Placed};
+    use crate::ops::{Array, DataSource, Erasure, How, Placed, Rewritten};
     use crate::page::PageMap;
     use crate::sample::{self, FIRST};
 
@@ -156,7 +156,7 @@ mod tests {
             true
         }
 
-        fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> bool {
+        fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> Rewritten {
             unreachable!("no program fails");
         }
 
@@ -164,8 +164,9 @@ mod tests {
             unreachable!("the whole map is in DRAM");
         }
 
-        fn erased(&mut self, _: Erasure) {
+        fn erased(&mut self, _: Erasure) -> bool {
             self.erased += 1;
+            true
         }
     }
 

@@ -100,7 +100,8 @@ pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) 
 /// Bytes of what mechanisms have of their own in a [`Saved`], at most.
 pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
     let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
-    of_map + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
+    let of_lost = if policies.bad_blocks.is_some() { (user_pages + 1) * 4 } else { 0 };
+    of_map + of_lost + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
 }
 
 /// Bytes of the parts of an FTL; `keeps_spares`: where pages have spare areas.

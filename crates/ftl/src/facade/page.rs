@@ -4,7 +4,7 @@ use base::{Domain, Lpn, Page, Ppn, Unit};
 
 use super::mapping::{ArrayView, Mapping, check_programmed};
 use crate::group::Group;
-use crate::mechanism::Mechanisms;
+use crate::mechanism::{Mechanisms, retirement};
 use crate::ops::{Array, Erasure, Op, Placed, Step};
 use crate::page::PageMap;
 use crate::work::DomainWork;
@@ -61,6 +61,7 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     }
 
     fn trim(&mut self, lpn: Lpn) -> bool {
+        self.lost.remove(&lpn);
         if !self.kernel.is_mapped(lpn) {
             return false;
         }
@@ -116,6 +117,10 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     fn figures(&self) -> Figures {
         let mut figures = Figures::default();
         self.mechanisms.figures(&mut figures);
+        if self.mechanisms.parts().retirement.is_some() {
+            let lost = self.lost.iter().filter(|&&lpn| self.is_lost(lpn)).count();
+            figures.count(retirement::KEY, "lost_pages", lost as u64);
+        }
         figures
     }
 

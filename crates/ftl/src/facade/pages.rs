@@ -1,7 +1,7 @@
 //! Page mapping, as a part: its pages leave spare areas from which everything is found again, and follow each other where they were
 //! written together. Hybrid mapping has neither.
 
-use base::{Domain, Lpn, Ppn, Unit};
+use base::{Domain, Lpn, OpKind, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::kernel::Saved;
@@ -34,6 +34,22 @@ impl PageMapping {
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
     pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
         of_pages!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
+    }
+
+    /// The erase of a unit has failed, which is told next ([`Ftl::erased`]).
+    pub fn wears_out(self, ftl: &mut Ftl, unit: Unit) {
+        of_pages!(&mut ftl.mapping, page => page.wears_out(unit, OpKind::Erase));
+    }
+
+    /// True if the device takes no more pages, because too many blocks have failed.
+    #[inline]
+    pub fn is_read_only(self, ftl: &Ftl) -> bool {
+        of_pages!(&ftl.mapping, page => page.is_read_only())
+    }
+
+    /// True for a page whose data were lost, and that was neither written nor trimmed since: a read of it is an error.
+    pub fn is_lost(self, ftl: &Ftl, lpn: Lpn) -> bool {
+        of_pages!(&ftl.mapping, page => page.is_lost(lpn))
     }
 
     /// Map, units and wear, for a state file.

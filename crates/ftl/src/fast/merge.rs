@@ -349,7 +349,7 @@ impl Fast {
     fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         let LogDomain { erase, recycling, .. } = &self.domains[domain.index()];
         let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.suspended);
-        Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered }
+        Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered, retires: false }
     }
 
     /// Carries out the merges that a domain needs, at once: so many operations at most. Returns whether there may be more.
@@ -373,7 +373,7 @@ impl Fast {
                 assert!(array.combined(cause, &Group::EMPTY, placed), "{NO_FAULTS}");
             }
             Op::Erase(unit) => {
-                array.erased(self.erasure(domain, unit));
+                assert!(array.erased(self.erasure(domain, unit)), "{NO_FAULTS}");
                 self.erased(domain, unit);
             }
             Op::Combine | Op::Read | Op::Reprogram => {

@@ -1,6 +1,6 @@
 //! Units: their states, erases, and the free ones.
 
-use base::{Domain, Slot, Unit};
+use base::{Block, Domain, Slot, Unit};
 
 use super::{Frontier, Kernel, Stream};
 use crate::pool::FreePool;
@@ -126,6 +126,17 @@ impl Kernel {
     /// # Panics
     /// If something in it is valid, or the array has nothing newer of a page; or if it was not to be erased.
     pub(crate) fn free_unit(&mut self, domain: Domain, unit: Unit) {
+        self.check_erased(unit);
+        self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };
+        self.erases[unit.index()] += 1;
+        self.closed_at[unit.index()] = 0;
+        self.pool.put(domain, unit, self.wear_of(unit));
+        self.domains[domain.index()].free += 1;
+    }
+
+    /// A unit was to be erased.
+    #[inline]
+    fn check_erased(&self, unit: Unit) {
         let UnitRecord { valid, state, .. } = self.units[unit.index()];
         assert_eq!(valid, 0, "a unit is erased only when nothing in it is valid");
         let is_needed = self.needs_superseded(self.geometry.ppn(unit, Slot::FIRST), self.geometry.unit_slots());
@@ -134,11 +145,32 @@ impl Kernel {
             matches!(state, UnitState::Collecting | UnitState::Aside),
             "only units that were to be erased are erased"
         );
-        self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };
+    }
+
+    /// Takes an erased unit out of use, instead: a block of it has failed.
+    ///
+    /// # Panics
+    /// As [`Kernel::free_unit`].
+    pub(crate) fn retire_unit(&mut self, unit: Unit) {
+        self.check_erased(unit);
+        self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Retired, lsb_only: false };
         self.erases[unit.index()] += 1;
         self.closed_at[unit.index()] = 0;
-        self.pool.put(domain, unit, self.wear_of(unit));
-        self.domains[domain.index()].free += 1;
+    }
+
+    /// Over a pristine array: units that have a bad block are never used.
+    pub(super) fn exclude(&mut self, is_bad: impl Fn(Block) -> bool) {
+        for unit in self.geometry.all_units() {
+            if (0..self.geometry.unit_width).any(|lane| is_bad(self.geometry.block_of(unit, lane))) {
+                self.units[unit.index()].state = UnitState::Retired;
+                self.domains[self.geometry.domain_of_unit(unit).index()].free -= 1;
+            }
+        }
+    }
+
+    /// Units of a domain that are used no more.
+    pub(crate) fn retired(&self, domain: Domain) -> u32 {
+        self.scan(domain).in_state(UnitState::Retired).count() as u32
     }
 
     /// Puts every free unit into the pool.
@@ -199,7 +231,11 @@ impl Kernel {
                     self.pool.put(domain, unit, self.wear_of(unit));
                 }
                 UnitState::Closed => self.victim.on_closed(domain, unit, self.valid_of(unit), 0),
-                UnitState::Open | UnitState::Collecting | UnitState::Aside | UnitState::Withheld => {}
+                UnitState::Open
+                | UnitState::Collecting
+                | UnitState::Aside
+                | UnitState::Withheld
+                | UnitState::Retired => {}
             }
         }
         self.overrule_policy();

@@ -48,8 +48,9 @@ impl Kernel {
             if valid != usize::from(state.valid) {
                 return Err(format!("unit {unit} counts {} valid pages and has {valid}", state.valid));
             }
-            if state.state == UnitState::Free && valid != 0 {
-                return Err(format!("unit {unit} is free and has {valid} valid pages"));
+            if matches!(state.state, UnitState::Free | UnitState::Retired) && valid != 0 {
+                let state = if state.state == UnitState::Free { "free" } else { "retired" };
+                return Err(format!("unit {unit} is {state} and has {valid} valid pages"));
             }
         }
         Ok(())

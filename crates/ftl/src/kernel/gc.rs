@@ -22,13 +22,15 @@ pub enum Why {
     Level,
     /// Reads have disturbed a unit for so long that its pages have to move.
     Refresh,
+    /// A block of the unit has failed.
+    Retire,
 }
 
 impl Why {
     /// The cause of its operations on data.
     pub(crate) fn cause(self) -> Cause {
         match self {
-            Why::Room | Why::Along | Why::Forward | Why::Pairing | Why::Merge => Cause::Gc,
+            Why::Room | Why::Along | Why::Forward | Why::Pairing | Why::Merge | Why::Retire => Cause::Gc,
             Why::Level => Cause::Wear,
             Why::Refresh => Cause::Refresh,
         }

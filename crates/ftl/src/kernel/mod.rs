@@ -178,6 +178,9 @@ impl Kernel {
             woken: Vec::new(),
             geometry,
         };
+        if let Some(bad) = &policies.bad_blocks {
+            kernel.exclude(|block| bad[block.index()]);
+        }
         kernel.fill_pool();
         Ok(kernel)
     }

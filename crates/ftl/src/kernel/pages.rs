@@ -143,6 +143,14 @@ impl Kernel {
         Some(Lpn(lpn))
     }
 
+    /// The copy of a page was not programmed: it is where it was copied from, in a unit that is in work still.
+    pub(crate) fn return_copy(&mut self, lpn: Lpn, copy: Ppn, from: Ppn) {
+        let unit = self.geometry.unit_of(from);
+        assert_eq!(self.state_of(unit), UnitState::Collecting, "pages are copied out of units in work");
+        self.invalidate(copy);
+        self.adopt_page(lpn, from);
+    }
+
     /// Empties the map entry of a page. Returns where it was.
     pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Ppn> {
         let old = std::mem::replace(&mut self.map[lpn.index()], NONE);

@@ -58,6 +58,8 @@ pub enum Keeping {
     Withheld,
     /// It may be a victim like any other, and was closed before it was full.
     Sealed,
+    /// It is used no more.
+    Retired,
 }
 
 impl Keeping {
@@ -67,6 +69,7 @@ impl Keeping {
             Keeping::Aside => UnitState::Aside,
             Keeping::Withheld => UnitState::Withheld,
             Keeping::Sealed => UnitState::Closed,
+            Keeping::Retired => UnitState::Retired,
         }
     }
 }
@@ -169,7 +172,8 @@ impl Kernel {
                 UnitState::Free
             };
             let is_buffer = self.streams.density(self.stream_of(unit)) == Density::LsbOnly;
-            let lsb_only = state == UnitState::Aside || state != UnitState::Free && is_buffer;
+            let is_used = !matches!(state, UnitState::Free | UnitState::Retired);
+            let lsb_only = state == UnitState::Aside || is_used && is_buffer;
             self.units[unit.index()] = UnitRecord { valid: valid as u16, state, lsb_only };
             let domain = &mut self.domains[self.geometry.domain_of_unit(unit).index()];
             domain.valid += valid;

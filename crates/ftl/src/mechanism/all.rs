@@ -6,6 +6,7 @@ use super::dftl::Dftl;
 use super::disturb::Disturb;
 use super::migration::Migration;
 use super::paired::Paired;
+use super::retirement::Retirement;
 use super::separation::Separation;
 use super::twin::Twin;
 use super::wear::WearLeveling;
@@ -37,6 +38,8 @@ pub(crate) struct MechanismParts<'a> {
     pub(crate) load: Option<&'a Migration>,
     /// The mechanism that covers lower pages.
     pub(crate) covers: Option<&'a Paired>,
+    /// Blocks that fail.
+    pub(crate) retirement: Option<&'a Retirement>,
 }
 
 /// The same, to be told.
@@ -50,6 +53,8 @@ pub(crate) struct MechanismPartsMut<'a> {
     pub(crate) load: Option<&'a mut Migration>,
     /// The mechanism that covers lower pages.
     pub(crate) covers: Option<&'a mut Paired>,
+    /// Blocks that fail.
+    pub(crate) retirement: Option<&'a mut Retirement>,
 }
 
 /// No mechanism.
@@ -126,6 +131,7 @@ impl Mechanisms for All {
             reads: self.disturb.as_deref(),
             load: self.migration.as_deref(),
             covers: self.paired.as_deref(),
+            retirement: self.retirement.as_deref(),
         }
     }
 
@@ -136,6 +142,7 @@ impl Mechanisms for All {
             reads: self.disturb.as_deref_mut(),
             load: self.migration.as_deref_mut(),
             covers: self.paired.as_deref_mut(),
+            retirement: self.retirement.as_deref_mut(),
         }
     }
 }

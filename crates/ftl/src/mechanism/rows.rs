@@ -7,6 +7,7 @@
 /// - What the map needs comes before what protects pages: a victim waits for both, a host page for the map first. Map entries
 ///   change before what a protection makes of the page.
 /// - Cold data go to their stream before read disturb is asked for one.
+/// - Pages that reads have disturbed can be read but a few times more; those of a unit that has failed are read as before.
 /// - Twin blocks are last: they pick what nobody else has named.
 macro_rules! rows {
     ($then:ident! $($with:tt)*) => {
@@ -18,6 +19,7 @@ macro_rules! rows {
                 migration: Migration,
                 wear: WearLeveling,
                 disturb: Disturb,
+                retirement: Retirement,
                 twin: Twin,
             ]
             $($with)*

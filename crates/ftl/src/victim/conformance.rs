@@ -67,7 +67,7 @@ impl Life {
                 policy.on_invalidated(domain, unit, u32::from(state.valid), now);
             }
             (UnitState::Closed, _) => {}
-            (UnitState::Collecting | UnitState::Aside | UnitState::Withheld, _) => {
+            (UnitState::Collecting | UnitState::Aside | UnitState::Withheld | UnitState::Retired, _) => {
                 *state = FREE;
                 self.erases[unit.index()] += 1;
             }

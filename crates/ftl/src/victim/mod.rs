@@ -65,6 +65,8 @@ pub enum UnitState {
     Aside,
     /// Full, or no longer filled, and a mechanism keeps it from the victim policy.
     Withheld,
+    /// A block of it is bad: it is used no more.
+    Retired,
 }
 
 /// How many units the device has, and how they are divided into domains.

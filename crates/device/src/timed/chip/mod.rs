@@ -79,6 +79,9 @@ features! {
 asked! {
     // Questions: nothing changes.
 
+    /// The device has come to the end of its life.
+    any ends_run(context: &Context<'_, P>) -> bool;
+
     /// Pages are placed before they can be programmed, since they wait for others.
     any assembles(context: &Context<'_, P>) -> bool;
 

@@ -9,10 +9,11 @@ use std::iter;
 
 use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
-use ftl::{Array, DataSource, Erasure, Group, How, Placed};
+use ftl::{Array, DataSource, Erasure, Group, How, Placed, Rewritten};
 
 use crate::device::{AtOnce, Device};
 use crate::flash::FailedProgram;
+use crate::lives;
 use crate::timed::Timed;
 use crate::timed::command::{Carried, Command, Item};
 use crate::timed::context::Context;
@@ -40,9 +41,9 @@ pub(in crate::timed) struct Rewrites {
 }
 
 impl Feature for Rewrites {
-    /// Programs fail where somebody arms that, and asks for all parts of the executor.
-    fn is_configured(_: &Config) -> bool {
-        false
+    /// Programs fail at the ends of blocks' lives; or where somebody arms that, and asks for all parts of the executor.
+    fn is_configured(config: &Config) -> bool {
+        lives::are_limited(config)
     }
 
     fn new(_: &Config, _: u32, _: &mut Timing) -> Rewrites {
@@ -97,6 +98,10 @@ impl Chip<Any> for Rewrites {
         if are_written && (timed.context.chip.rewrites.pages.len() + timed.context.chip.rewrites.superseded.len() > 0) {
             end(timed, die);
         }
+    }
+
+    fn ends_run(context: &Context<'_>) -> bool {
+        context.device.is_read_only()
     }
 
     fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
@@ -213,6 +218,10 @@ fn places(device: &mut Device, failed: &FailedProgram) -> Vec<(Option<Ppn>, Ppn)
 #[cold]
 fn end(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, backend, .. } = timed;
+    if context.device.is_read_only() {
+        // Nothing is said to be written any more: some pages may have found no place.
+        return;
+    }
     let rewrites = &context.chip.rewrites;
     let written = backend.dies[die.index()].command.take_out(|ppn| rewrites.find(ppn).is_some());
     for (Item { ppn, carried }, _) in written {
@@ -257,20 +266,24 @@ impl Array for Places<'_> {
         unreachable!("a repair places pages anew")
     }
 
-    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> bool {
+    fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten {
         self.placed.push((source, to.at));
-        self.at_once.place_anew(cause, source, to)
+        if self.at_once.place_anew(cause, source, to) { Rewritten::Done } else { Rewritten::Lost }
     }
 
     fn read(&mut self, _: Cause, _: Ppn) {
         unreachable!("a repair places pages anew")
     }
 
-    fn erased(&mut self, _: Erasure) {
+    fn erased(&mut self, _: Erasure) -> bool {
         unreachable!("a repair places pages anew")
     }
 
     fn held(&self) -> Vec<Ppn> {
         self.at_once.held()
+    }
+
+    fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
+        self.at_once.lost_in(unit)
     }
 }

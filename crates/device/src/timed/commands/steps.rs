@@ -1,7 +1,7 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
 use base::{Cause, Die, Domain, OpKind, Page, Ppn, Unit};
-use ftl::{ANYWHERE, Ahead, Ftl, How, Op, Placed, Step, Way};
+use ftl::{ANYWHERE, Ahead, Erasure, Ftl, How, Op, Placed, Step, Way};
 
 use super::settle::LookedStep;
 use super::{Commands, note_of_tenant, program_placed};
@@ -303,8 +303,7 @@ impl Commands {
         domain: Domain,
         unit: Unit,
     ) {
-        context.device.flash.erase(unit);
-        let erasure = context.device.ftl.erased(domain, unit);
+        let erasure = erase(context.device, domain, unit);
         self.schedule.note_collections(context, host, domain);
         if !self.schedule.is_threshold() && erasure.forward && context.device.ftl.work(domain).is_none() {
             self.schedule.follow_up(context, host, domain);
@@ -312,6 +311,21 @@ impl Commands {
         count_collection(&mut context.device.recorder.counters, erasure);
         context.device.after_collection();
     }
+}
+
+/// The array has erased a unit, or has failed to.
+#[inline]
+fn erase(device: &mut Device, domain: Domain, unit: Unit) -> Erasure {
+    let Device { ftl, flash, has, .. } = device;
+    flash.erase(unit);
+    if flash.has_failed_erase(unit)
+        && let Some(pages) = has.pages
+    {
+        pages.wears_out(ftl, unit);
+    }
+    let erasure = ftl.erased(domain, unit);
+    flash.retire_if_bad(erasure);
+    erasure
 }
 
 /// Erases the blocks of a unit.

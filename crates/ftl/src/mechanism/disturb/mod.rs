@@ -326,7 +326,7 @@ impl Disturb {
         match kernel.state_of(unit) {
             UnitState::Closed | UnitState::Open | UnitState::Withheld => true,
             UnitState::Collecting => kernel.pairing(domain).is_some_and(|job| job.unit == unit),
-            UnitState::Free | UnitState::Aside => false,
+            UnitState::Free | UnitState::Aside | UnitState::Retired => false,
         }
     }
 

@@ -1,0 +1,33 @@
+//! The end of a device whose blocks fail, and what is said of it.
+
+use config::Config;
+use serde_json::{Value, json};
+
+use crate::device::Device;
+use crate::errors::RunError;
+use crate::lives;
+
+/// Fails where a device has come to its end before the run began.
+pub(crate) fn check_aged(device: &Device) -> Result<(), RunError> {
+    if !device.is_read_only() {
+        return Ok(());
+    }
+    Err(RunError::Input(
+        "the device comes to the end of its life while it is preconditioned\nhint: age it less (`run.precondition`), give blocks a longer \
+         `device.bad_blocks.weibull.life`, or leave more spare space"
+            .into(),
+    ))
+}
+
+/// Whether the device came to its end, and the host's bytes until then; nothing where no block fails.
+pub(crate) fn told(device: &Device, config: &Config) -> Option<Value> {
+    if !lives::are_limited(config) {
+        return None;
+    }
+    let (reached, written) = (device.is_read_only(), device.recorder.counters.bytes_written);
+    Some(json!({
+        "reached": reached,
+        "lifetime_bytes": reached.then_some(written),
+        "lifetime_drive_writes": reached.then(|| written as f64 / config.device.user_capacity as f64),
+    }))
+}

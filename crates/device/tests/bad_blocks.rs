@@ -1,0 +1,277 @@
+//! Blocks that fail: nothing is lost by it, spare space shrinks, and when it is gone the device comes to a good end.
+
+mod common;
+
+use base::{Cell, ParamValue};
+use common::*;
+use config::Config;
+use config::model::*;
+use device::survival::{Lives, Trouble, try_lives};
+use engine::Chance;
+use serde_json::Value;
+
+/// Blocks live for some cycles, and so many are bad from the factory.
+fn lives(config: &mut Config, factory: f64, life: f64, shape: f64, erases: f64) {
+    let params = [("factory", factory), ("life", life), ("shape", shape), ("erases", erases)];
+    let params = params.map(|(name, value)| (name, ParamValue::Number(value)));
+    equip(&mut config.device, "bad_blocks", "weibull", &params);
+}
+
+/// Requests that no device lives to see.
+const FOR_EVER: u64 = 2_000_000;
+
+/// A random device whose blocks live for a few cycles; nothing if it cannot be.
+fn random_case(seed: u64, one_domain: bool) -> Option<Config> {
+    let mut config = random_config(seed + 7_000_000);
+    if one_domain {
+        let device = &mut config.device;
+        (device.channels, device.chips_per_channel, device.dies_per_chip) = (1, 1, 1);
+        if config.ftl.get("reclaim_unit").name != "twin" {
+            config.device.planes_per_die = 1;
+        }
+    }
+    let mut random = Chance::new(seed, "bad blocks");
+    let r = &mut random;
+    for (seam, known) in KNOWN {
+        if !known.contains(&config.ftl.get(seam).name) {
+            choose(&mut config.ftl, seam, known[0], &[]);
+        }
+    }
+    if ftl::allocation::is_dynamic(config.ftl.get("allocation").name) {
+        choose(&mut config.ftl, "allocation", "CWDP", &[]);
+    }
+    config.device.wear.read_limit = None;
+    config.device.blocks_per_plane += 8 + r.below_u32(12);
+    let factory = *pick(r, &[0.0, 0.02]);
+    let (life, shape) = (*pick(r, &[2.0, 6.0, 20.0]), *pick(r, &[1.0, 3.0, 8.0]));
+    lives(&mut config, factory, life, shape, *pick(r, &[0.0, 0.5, 1.0]));
+    let page = page_size(&config);
+    let largest = device::largest_user_capacity(&config);
+    config.device.user_capacity = largest * *pick(r, &[50, 80, 95, 100]) / 100 / page * page;
+    if config.device.user_capacity == 0 {
+        return None;
+    }
+    let mut generator =
+        generator(pick::<&str>(r, &["uniform", "zipf", "sequential"]), page, 0.2, config.device.user_capacity);
+    if r.below(3) == 0 {
+        generator.request_size = 512;
+    }
+    config.workload.source = Source::Generator(generator);
+    config.workload.end = End { requests: Some(FOR_EVER), ..End::default() };
+    config.run.precondition = Precondition::None;
+    config.run.seed = seed;
+    (config.run.payload, config.run.checks) = (Payload::Stamp, Checks::Full);
+    device::check(&config).is_ok().then_some(config)
+}
+
+/// The choices that a device of blocks that fail can have, by seam.
+const KNOWN: [(&str, &[&str]); 6] = [
+    ("mapping", &["page"]),
+    ("gc_schedule", &["threshold"]),
+    ("paired_page", &["none", "supercap", "page-buffer"]),
+    ("migration", &["off-chip"]),
+    ("read_disturb", &["ignore"]),
+    ("wear_leveling", &["none", "static"]),
+];
+
+fn has_reached_end(summary: &Value) -> bool {
+    summary["end_of_life"]["reached"].as_bool().expect("blocks fail")
+}
+
+/// A failed program destroys no page that was programmed before, or somebody holds those that it does.
+fn keeps_all(config: &Config) -> bool {
+    config.device.cell == Cell::Slc || config.ftl.get("paired_page").name == "page-buffer"
+}
+
+#[test]
+fn random_devices_live_to_a_good_end() {
+    let (mut ended, mut lost, mut failed_reads, mut by) = (0, 0, 0.0, [0.0; 2]);
+    for seed in 0..400 {
+        let Some(mut config) = random_case(seed, false) else { continue };
+        config.run.executor = if seed % 2 == 0 { Executor::Count } else { Executor::Timed };
+        let summary = run(&config);
+        let bad = |name: &str| figure(&summary, &format!("policy.bad_blocks.{name}"));
+        assert!(has_reached_end(&summary), "case {seed}: {summary:#}");
+        ended += 1;
+        lost += u64::from(bad("lost_pages") > 0.0);
+        failed_reads += bad("failed_reads");
+        by[0] += bad("failed_programs");
+        by[1] += bad("failed_erases");
+        if keeps_all(&config) && bad("exhausted") == 0.0 {
+            assert_eq!(bad("lost_pages"), 0.0, "case {seed}");
+        }
+        assert!(bad("exhausted") > 0.0 || bad("spare_units_least") == 0.0, "case {seed}");
+    }
+    // Lower pages without a protection are lost, and are known to be.
+    assert!(
+        ended > 200 && lost > 20 && failed_reads > 20.0 && by.iter().all(|&failures| failures > 1000.0),
+        "{ended} {lost} {by:?}"
+    );
+}
+
+/// With one request at a time, one domain and programs one by one, the same blocks fail at the same operations of both executors. Where there are several
+/// domains, the host goes on with another one while a collection is under way, and the end comes some requests later.
+#[test]
+fn executors_agree_on_the_end() {
+    let mut compared = 0;
+    for seed in 1000..2000 {
+        let Some(mut config) = random_case(seed, true) else { continue };
+        // Where pages wait for others a write is complete at another instant, and where programs overlap several of a unit fail before
+        // that is known.
+        let is_off = |key: &str, off: &str| config.device.features.get(key).name == off;
+        let one_by_one = is_off("programming", "page") && is_off("cache_program", "off");
+        let is_plain = [("write_buffer", "none"), ("map_unit", "page"), ("reclaim_unit", "block")];
+        // Of a wordline with lower pages several are written anew: without time one after the other, in time after all have places.
+        if config.device.cell != Cell::Slc
+            || !one_by_one
+            || is_plain.iter().any(|(seam, plain)| config.ftl.get(seam).name != *plain)
+        {
+            continue;
+        }
+        let Source::Generator(generator) = &mut config.workload.source else { unreachable!() };
+        generator.read_fraction = 0.0;
+        config.host.queue_depth = Some(1);
+        let [timed, count] = [Executor::Timed, Executor::Count].map(|executor| {
+            config.run.executor = executor;
+            let summary = run(&config);
+            let causes = &summary["flash"]["by_cause"];
+            let programs = ["host", "gc", "rmw"].map(|cause| causes[cause]["programs"].clone());
+            // Of the last failure the page that is written anew may fail again, which only `count` comes to see.
+            (summary["end_of_life"].clone(), programs, summary["wear"]["erases"].clone())
+        });
+        assert_eq!(timed, count, "case {seed}: {config:#?}");
+        compared += 1;
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+/// A plane of SLC blocks of 8 pages, with so many user pages; each block fails in its first cycles.
+fn one_plane(user_pages: u64) -> Config {
+    let mut config = plain(1, 1, 1, 1, 24, 8);
+    lives(&mut config, 0.0, 40.0, 2.0, 0.5);
+    config.device.user_capacity = user_pages * page_size(&config);
+    let generator = generator("uniform", page_size(&config), 0.0, config.device.user_capacity);
+    config.workload.source = Source::Generator(generator);
+    config.workload.end = End { requests: Some(FOR_EVER), ..End::default() };
+    (config.run.payload, config.run.checks) = (Payload::Stamp, Checks::Full);
+    config
+}
+
+#[test]
+fn a_device_lives_until_one_more_unit_fails_than_it_can_spare() {
+    let most = device::largest_user_capacity(&one_plane(1)) / page_size(&one_plane(1));
+    let mut before = 0.0;
+    for spare in 0..4 {
+        for executor in [Executor::Count, Executor::Timed] {
+            // Each unit of 8 pages that the user space leaves is one to spare.
+            let mut config = one_plane(most - spare * 8);
+            config.run.executor = executor;
+            device::check(&config).unwrap();
+            let summary = run(&config);
+            let bad = |name: &str| figure(&summary, &format!("policy.bad_blocks.{name}"));
+            assert!(has_reached_end(&summary));
+            assert_eq!((bad("grown_units"), bad("spare_units"), bad("exhausted")), (spare as f64 + 1.0, 0.0, 0.0));
+            assert_eq!(bad("failed_programs") + bad("failed_erases"), spare as f64 + 1.0);
+            let lifetime = figure(&summary, "end_of_life.lifetime_bytes");
+            assert_eq!(lifetime, figure(&summary, "host.bytes_written"));
+            if executor == Executor::Count {
+                assert!(lifetime > before, "{spare} to spare: {lifetime}, and {before} with one fewer");
+                before = lifetime;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_begin_is_refused() {
+    let most = device::largest_user_capacity(&one_plane(1)) / page_size(&one_plane(1));
+    let mut config = one_plane(most);
+    // So that one of 24 blocks is bad from the factory.
+    lives(&mut config, 0.02, 40.0, 2.0, 0.5);
+    let refused = (0..200).find_map(|seed| {
+        config.run.seed = seed;
+        device::check(&config).err()
+    });
+    let refusal = refused.expect("one in fifty blocks is bad").to_string();
+    let expected = "`device.bad_blocks`: 1 of the 24 units of domain 0 are bad from the factory, and the user space leaves 0 to spare";
+    assert!(refusal.starts_with(expected), "{refusal}");
+    let mut spared = one_plane(most - 8);
+    (spared.device.features, spared.run.seed) = (config.device.features, config.run.seed);
+    let config = spared;
+    device::check(&config).expect("one to spare");
+    assert!(has_reached_end(&run(&config)));
+}
+
+/// A state of a device with retired units goes on as the device itself would.
+#[test]
+fn states_keep_retired_units() {
+    let path = std::env::temp_dir().join(format!("ftlab-retired-{}.state", std::process::id()));
+    let (mut saved, mut retired) = (0, 0.0);
+    for seed in 2000..2200 {
+        let Some(mut config) = random_case(seed, false) else { continue };
+        lives(&mut config, 0.02, 20.0, 1.0, 0.5);
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity * 2 };
+        config.workload.end = End { requests: Some(200), ..End::default() };
+        (config.run.seed, config.run.executor) = (seed, if seed % 2 == 0 { Executor::Count } else { Executor::Timed });
+        let mut options = device::Options { save_state: Some(path.clone()), ..device::Options::default() };
+        // Some devices come to their end while they are aged.
+        if device::check(&config).is_err() {
+            continue;
+        }
+        let Ok(outcome) = device::simulate(&config, &mut options) else { continue };
+        config.run.precondition = Precondition::State { path: path.display().to_string() };
+        let (from_state, aged) = (run(&config), outcome.summary);
+        for part in ["host", "flash", "gc", "wear", "policy", "end_of_life"] {
+            let of = |summary: &Value| {
+                let mut part = summary[part].clone();
+                if let Some(bad) = part.get_mut("bad_blocks").and_then(Value::as_object_mut) {
+                    // What failed while the device was aged is not told of a state.
+                    bad.retain(|name, _| !name.starts_with("failed"));
+                }
+                part
+            };
+            assert_eq!(of(&from_state), of(&aged), "case {seed}");
+        }
+        saved += 1;
+        retired += figure(&aged, "policy.bad_blocks.grown_units");
+    }
+    let _ = std::fs::remove_file(path);
+    assert!(saved > 20 && retired > 20.0, "{saved} {retired}");
+}
+
+/// Power cuts and failures that somebody arms come on top of blocks that fail, in lives that end; no promise is broken.
+#[test]
+fn nothing_is_lost_to_cuts_of_devices_whose_blocks_fail() {
+    let mut config = one_plane(72);
+    lives(&mut config, 0.0, 6.0, 2.0, 0.5);
+    let mut runs = 0;
+    for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut, Trouble::FailedRecovery] {
+        let lives = Lives { writes: 8.0, ..Lives::new(6, 23) };
+        let tally = try_lives(&config, trouble, &lives, &files::Interrupt::default()).unwrap();
+        assert_eq!((tally.losing, &tally.first), (0, &None), "{trouble:?}");
+        runs += tally.runs;
+    }
+    assert!(runs > 300, "{runs}");
+}
+
+#[test]
+fn the_end_in_preconditioning_is_told() {
+    let mut config = one_plane(100);
+    config.run.precondition = Precondition::Random { volume: config.device.user_capacity * 1000 };
+    let error = device::simulate(&config, &mut device::Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with("the device comes to the end of its life while it is preconditioned"), "{error}");
+}
+
+#[test]
+fn without_failures_the_device_is_the_same_as_ever() {
+    // Blocks that live for ever cost room, and nothing else.
+    let mut config = one_plane(60);
+    lives(&mut config, 0.0, 1e9, 6.0, 0.5);
+    config.workload.end = End { requests: Some(3000), ..End::default() };
+    let summary = run(&config);
+    assert!(!has_reached_end(&summary));
+    assert_eq!(summary["end_of_life"]["lifetime_bytes"], Value::Null);
+    assert_eq!(figure(&summary, "policy.bad_blocks.grown_units"), 0.0);
+    equip(&mut config.device, "bad_blocks", "none", &[]);
+    assert_eq!(run(&config).get("end_of_life"), None);
+}
