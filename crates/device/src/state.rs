@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn, PageLayout, Ppn, bulk};
+use base::{Geometry, Lpn, PageLayout, ParamValue, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::{ArrayView, Keeping, Saved};
@@ -61,6 +61,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         number("user_capacity", device.user_capacity),
         ("device.cell".into(), format!("{:?}", device.cell).to_lowercase()),
         ("device.program_order".into(), format!("{:?}", device.program_order).to_lowercase()),
+        bad_blocks(config),
         mapping(config),
         ("ftl.map_unit".into(), config.ftl.get("map_unit").name.into()),
         choice("allocation"),
@@ -72,6 +73,22 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         wear_leveling(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
+}
+
+/// The lives of blocks, which follow from the parameters and the seed: others would be bad.
+fn bad_blocks(config: &Config) -> (String, String) {
+    let lives = config.device.features.get("bad_blocks");
+    let told = |(name, value): &(&str, ParamValue)| format!("{name} = {}", config::parameter(*value));
+    let value = match lives.params.is_empty() {
+        true => lives.name.into(),
+        false => format!(
+            "{} with {}, seed {}",
+            lives.name,
+            lives.params.iter().map(told).collect::<Vec<_>>().join(", "),
+            config.run.seed
+        ),
+    };
+    ("device.bad_blocks".into(), value)
 }
 
 /// The mapping, with the size of what a map in flash has in DRAM.
