@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ftlab import _core
 from ftlab._core import ConfigError, Error, InputError, RunError
 from ftlab.api import runner, tenants
+from ftlab.api import until as ends
 from ftlab.api.aged_states import States
 from ftlab.api.configs import Config, Sets, Source, plain, set_list
 from ftlab.api.keys import exclude_each_other, loses
@@ -71,6 +72,7 @@ def run(
     timeline_window: tuple[str, str] | None = None,
     save_state: PathText | None = None,
     image: PathText | None = None,
+    until: str | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Result:
     """Runs one simulation. The interpreter is released meanwhile, so several run in parallel threads.
@@ -91,6 +93,8 @@ def run(
             overwritten.
         image: the file that holds the drive (`run.executor = "device"`), which is made where there is none; without it
             the bytes lie in memory.
+        until: `"end-of-life"` has the run go on until the device is read-only because of blocks that failed
+            (`device.bad_blocks`), whatever end its workload has; a trace is replayed over and over.
         progress: called about ten times a second; an exception that it raises stops the run.
 
     Raises:
@@ -100,6 +104,8 @@ def run(
         OutputError: the run is over, but not all of its output could be written; the error has the result.
     """
     job = Job.of(config, sets, trace, columns)
+    if until is not None:
+        job = Job.of(config, [*set_list(sets), *ends.settings(until, job.resolve())], trace, columns)
     tell = arguments.function(progress, "progress")
     window = _window(timeline_window)
     files = {

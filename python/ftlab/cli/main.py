@@ -48,6 +48,7 @@ COMMANDS = (
         "ftlab.cli.config_commands:add_completion",
     ),
     ("explain-tail", "say what slow requests of a run waited for", "ftlab.cli.tail_command:add_arguments"),
+    ("smart", "put a run in the names of drives' own logs", "ftlab.cli.smart_command:add_arguments"),
     ("serve", "serve a drive of real bytes as a block device", "ftlab.cli.serve_command:add_arguments"),
     (
         "hardware",

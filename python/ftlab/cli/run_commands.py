@@ -55,6 +55,11 @@ def add_run(command: Parser) -> None:
         "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
     )
     command.add_argument(
+        "--until", type=plain, metavar="END",
+        help="`end-of-life`: go on until so many blocks have failed that the device is read-only "
+        "(`device.bad_blocks`), whatever end the workload has",
+    )  # fmt: skip
+    command.add_argument(
         "--image", metavar="FILE",
         help="the file that holds the drive of the executor `device`; it is made where there is none, and is sparse",
     )  # fmt: skip
@@ -101,6 +106,10 @@ def _run(options: argparse.Namespace) -> None:
         raise pointed(Parser.argv, at("--timeline-window"), "`--timeline-window` without `--timeline`",
                       "expected `--timeline FILE` as well")  # fmt: skip
     _tell_defaults([config_argument(options.config)], options.sets)
+    if options.until is not None and options.fio is not None:
+        raise pointed(
+            Parser.argv, at("--until"), "`--until` with `--fio`", "a job file says when its jobs end"
+        )
     jobs = _jobs(options)
     unwritten: OutputError | None = None
     try:
@@ -108,6 +117,7 @@ def _run(options: argparse.Namespace) -> None:
             result = run(
                 config_argument(options.config) if jobs is None else jobs.config,
                 sets=options.sets,
+                until=options.until,
                 trace=options.trace if jobs is None else jobs.trace,
                 columns=options.columns if jobs is None else jobs.columns,
                 out=options.out,

@@ -297,6 +297,7 @@ def figure_rows(runs: list[Figures]) -> list[list[str]]:
         _plane_row("host reads, multi-plane (%)", [run.multiplane_reads for run in runs], runs),
         _row("block erases", text.count, [run.erases for run in runs]),
         _row("erases per block, std. dev.", text.figure, [run.wear_stddev for run in runs]),
+        _row("lifetime, bytes written", text.size, [run.lifetime_bytes for run in runs]),
     ]
     return [row for row in rows if row is not None]
 

@@ -75,6 +75,8 @@ class Figures:
     erases: int
     wear_stddev: float | None
     wear_max: int | None
+    lifetime_bytes: int | None
+    """Bytes that the host had written when the device came to the end of its life; `None`: it did not."""
     array: tuple[str, ...]
     """Cells and times of the flash chips, to tell whether two runs had the same."""
     gc_schedule: str
@@ -155,6 +157,7 @@ class Figures:
             erases=flash["block_erases"],
             wear_stddev=s["wear"]["erases"]["stddev"],
             wear_max=s["wear"]["erases"]["max"],
+            lifetime_bytes=s.get("end_of_life", {}).get("lifetime_bytes"),
             array=tuple(
                 str(part) for part in (s["config"]["device"]["cell"], s["config"]["device"]["timing"])
             ),

@@ -491,8 +491,23 @@ def _flash(result: Result) -> str:
         columns(rows, align="<>")
         + f"\n  WAF {waf}{_sampled(s)}\n  {count(gc['invocations'])} garbage collections{moved}"
         + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
-        f"standard deviation {figure(wear['stddev'])}"
+        f"standard deviation {figure(wear['stddev'])}" + _life(s)
     )
+
+
+def _life(summary: Mapping[str, Any]) -> str:
+    """Where blocks fail: the end of the device's life, or what is left of it."""
+    end = summary.get("end_of_life")
+    if end is None:
+        return ""
+    bad = summary["policy"]["bad_blocks"]
+    units = f"{count(bad['grown_units'])} units have failed and {count(bad['factory_units'])} were bad from the factory"
+    if not end["reached"]:
+        return (
+            f"\n  {units}; {count(bad['spare_units_least'])} can fail in the plane that has fewest to spare"
+        )
+    written = f"{size(end['lifetime_bytes'])} written ({figure(end['lifetime_drive_writes'])} drive writes)"
+    return f"\n  end of life after {written}; {units}"
 
 
 def _sampled(summary: Mapping[str, Any]) -> str:

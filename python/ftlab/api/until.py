@@ -1,0 +1,36 @@
+"""Runs that end when the device does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ftlab._core import InputError
+
+END_OF_LIFE = "end-of-life"
+"""The end of a run at the end of its device's life."""
+
+FOR_EVER = ("workload.requests=18446744073709551615", "workload.volume=1000000x")
+"""Ends that no device lives to see."""
+
+
+def settings(until: str, resolved: Mapping[str, Any]) -> list[str]:
+    """Settings with which a run of that configuration goes on until its device comes to its end.
+
+    Raises:
+        InputError: there is no such end, or no block of the device fails.
+    """
+    if until != END_OF_LIFE:
+        raise InputError(f"error: no run ends with `{until}`\nhint: expected `{END_OF_LIFE}`")
+    if _name(resolved["device"]["bad_blocks"]) == "none":
+        raise InputError(
+            "error: no block of this device fails, so it has no end of life\nhint: set `device.bad_blocks` to "
+            '"weibull", and `device.bad_blocks.weibull.life` to the P/E cycles that blocks live'
+        )
+    rounds = ["workload.rounds=9007199254740992"] if "trace" in resolved["workload"] else []
+    return [*FOR_EVER, *rounds]
+
+
+def _name(choice: str | Mapping[str, Any]) -> str:
+    """The name of a choice, with parameters or without."""
+    return choice if isinstance(choice, str) else next(iter(choice))

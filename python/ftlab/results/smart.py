@@ -1,0 +1,159 @@
+"""A run in the names of drives' own logs: NVMe's SMART log, and C0h, the extended one of OCP.
+
+The names are those that `nvme smart-log` and `nvme ocp smart-add-log` print (NVM Express Base Specification 2.0; OCP
+Datacenter NVMe SSD Specification 2.0), as we recall them. A field that the model has nothing for is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ftlab.base.quantities import in_bytes
+from ftlab.results import text
+from ftlab.results.result import Result
+
+Summary = Mapping[str, Any]
+
+READ_ONLY = 1 << 3
+"""The bit of the critical warning for media that take no more writes."""
+
+DATA_UNIT = 512_000
+"""Bytes of a data unit: thousands of 512 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a log."""
+
+    log: str
+    name: str
+    ours: str
+    """Where the summary has it: its fields, in words that `docs/results.md` has too."""
+    value: Callable[[Summary], int | float | None]
+    """The value; `None` where the run has none."""
+
+
+def _bad(summary: Summary, name: str) -> Any:
+    return summary["policy"].get("bad_blocks", {}).get(name)
+
+
+def _warning(s: Summary) -> int:
+    return READ_ONLY if s.get("end_of_life", {}).get("reached") else 0
+
+
+def _spare(s: Summary) -> int | None:
+    if "bad_blocks" not in s["policy"]:
+        return 100
+    spare = _bad(s, "spare")
+    return None if spare is None else math.floor(100 * spare)
+
+
+def _data_units(size: int) -> int:
+    return math.ceil(size / DATA_UNIT)
+
+
+def _uncorrectable(s: Summary) -> int:
+    return (s["flash"]["retried"]["uncorrectable"] or 0) + (_bad(s, "failed_reads") or 0)
+
+
+def _hours(s: Summary) -> int | None:
+    simulated = s["host"]["simulated_s"]
+    return None if simulated is None else math.floor(simulated / 3600)
+
+
+def _media_written(s: Summary) -> int | None:
+    return None if s["waf"] is None else round(s["waf"] * s["host"]["bytes_written"])
+
+
+def _media_read(s: Summary) -> int:
+    page: int = in_bytes(s["config"]["device"]["page_size"])
+    return int(s["flash"]["page_reads"]) * page
+
+
+def _bad_units(s: Summary) -> int | None:
+    found = [_bad(s, name) for name in ("factory_units", "grown_units")]
+    return None if None in found else sum(found)
+
+
+def _at(*path: str) -> Callable[[Summary], int | float | None]:
+    """A field of the summary; `None` where the run has none."""
+
+    def value(summary: Summary) -> int | float | None:
+        found: Any = summary
+        for key in path:
+            found = None if found is None else found.get(key)
+        return None if found is None else cast("int | float", found)
+
+    return value
+
+
+SMART, C0H = "SMART", "C0h"
+
+FIELDS = (
+    Field(SMART, "critical_warning", "`end_of_life.reached`: 8, media are read-only", _warning),
+    Field(SMART, "available_spare", "`policy.bad_blocks.spare`, in %; 100 where no block fails", _spare),
+    Field(
+        SMART,
+        "data_units_read",
+        "`host.bytes_read` ÷ 512,000",
+        lambda s: _data_units(s["host"]["bytes_read"]),
+    ),
+    Field(
+        SMART,
+        "data_units_written",
+        "`host.bytes_written` ÷ 512,000",
+        lambda s: _data_units(s["host"]["bytes_written"]),
+    ),
+    Field(SMART, "host_read_commands", "`host.reads`", _at("host", "reads")),
+    Field(SMART, "host_write_commands", "`host.writes`", _at("host", "writes")),
+    Field(SMART, "power_on_hours", "`host.simulated_s` ÷ 3,600", _hours),
+    Field(
+        SMART,
+        "media_errors",
+        "`flash.retried.uncorrectable` + `policy.bad_blocks.failed_reads`",
+        _uncorrectable,
+    ),
+    Field(C0H, "Physical media units written", "`waf` × `host.bytes_written`, in bytes", _media_written),
+    Field(C0H, "Physical media units read", "`flash.page_reads` × the page size, in bytes", _media_read),
+    Field(C0H, "Bad user nand blocks - Raw", "`policy.bad_blocks.factory_units` + `grown_units`", _bad_units),
+    Field(C0H, "Uncorrectable read error count", "as `media_errors`", _uncorrectable),
+    Field(C0H, "Soft ecc error count", "`flash.retried.soft`", _at("flash", "retried", "soft")),
+    Field(
+        C0H,
+        "Refresh counts",
+        "`flash.by_cause.refresh.erases`",
+        _at("flash", "by_cause", "refresh", "erases"),
+    ),
+    Field(C0H, "Max User data erase counts", "`wear.erases.max`", _at("wear", "erases", "max")),
+    Field(C0H, "Min User data erase counts", "`wear.erases.min`", _at("wear", "erases", "min")),
+    Field(C0H, "Endurance estimate", "`end_of_life.lifetime_bytes`", _at("end_of_life", "lifetime_bytes")),
+)
+"""The fields, in the order of the logs."""
+
+
+def values(result: Result) -> dict[str, dict[str, int | float | None]]:
+    """By log, the value of each field."""
+    logs: dict[str, dict[str, int | float | None]] = {}
+    for field in FIELDS:
+        logs.setdefault(field.log, {})[field.name] = field.value(result.summary)
+    return logs
+
+
+def table(result: Result) -> str:
+    """The fields beside ours, for a terminal."""
+    rows = [["log", "field", "value", "ours"]]
+    for field in FIELDS:
+        value = field.value(result.summary)
+        shown = text.ABSENT if value is None else text.count(value)
+        rows.append([field.log, field.name, shown, field.ours.replace("`", "")])
+    return text.columns(rows, align="<<><") + "\n"
+
+
+def page() -> str:
+    """The table of `docs/results.md`."""
+    lines = ["| log | field | of ours |", "|---|---|---|"]
+    lines += [f"| {field.log} | {field.name} | {field.ours} |" for field in FIELDS]
+    return "\n".join(lines) + "\n"
