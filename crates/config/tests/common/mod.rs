@@ -301,6 +301,7 @@ pub fn registry() -> Registry {
         &transfer::READ_TRANSFER,
         &slow_die::SLOW_DIE,
         &nand::media::MEDIA,
+        &nand::BAD_BLOCKS,
     ];
     Registry { features, seams, generators: GENERATORS, own: &["victim", "allocation"], trace_formats: TRACE_FORMATS }
 }
