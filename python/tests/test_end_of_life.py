@@ -82,7 +82,8 @@ def test_the_end_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     file, out = tmp_path / "drive.toml", tmp_path / "out"
     file.write_text(DRIVE, encoding="utf-8")
     assert main(["run", str(file), "--until", "end-of-life", "--out", str(out), "--no-plots"]) == 0
-    assert "end of life after " in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "end of life after " in told and "it came early: no free unit" in told
     assert main(["run", str(file)]) == 0
     assert "can fail in the plane that has fewest to spare" in capsys.readouterr().out
 

@@ -507,7 +507,13 @@ def _life(summary: Mapping[str, Any]) -> str:
             f"\n  {units}; {count(bad['spare_units_least'])} can fail in the plane that has fewest to spare"
         )
     written = f"{size(end['lifetime_bytes'])} written ({figure(end['lifetime_drive_writes'])} drive writes)"
-    return f"\n  end of life after {written}; {units}"
+    text = f"\n  end of life after {written}; {units}"
+    if bad["exhausted"]:
+        left = count(bad["spare_units_least"])
+        text += f"\n  it came early: no free unit was left for what had failed, though {left} could still be spared in any plane"
+    if bad["lost_pages"]:
+        text += f"\n  {count(bad['lost_pages'])} pages of the host were lost, and reads of them are errors"
+    return text
 
 
 def _sampled(summary: Mapping[str, Any]) -> str:
