@@ -510,7 +510,8 @@ def _life(summary: Mapping[str, Any]) -> str:
     text = f"\n  end of life after {written}; {units}"
     if bad["exhausted"]:
         left = count(bad["spare_units_least"])
-        text += f"\n  it came early: no free unit was left for what had failed, though {left} could still be spared in any plane"
+        text += "\n  it came early: no free unit was left for what had failed, though at least"
+        text += f"\n  {left} of each plane could still be spared"
     if bad["lost_pages"]:
         text += f"\n  {count(bad['lost_pages'])} pages of the host were lost, and reads of them are errors"
     return text
