@@ -142,7 +142,14 @@ impl Retirement {
 
 impl Planned for Retirement {
     fn needs(policies: &Policies<'_>, _: &Geometry) -> Option<Needs> {
-        policies.bad_blocks.as_ref().map(|_| Needs { reserve: FOR_FAILURES, on_demand: true, ..Needs::NONE })
+        // They are there before each host page, and not only for those who ask: a device that waits for the last free unit ends with spare
+        // units left.
+        policies.bad_blocks.as_ref().map(|_| Needs {
+            reserve: FOR_FAILURES,
+            floor: FOR_FAILURES + 1,
+            on_demand: true,
+            ..Needs::NONE
+        })
     }
 
     fn bytes(policies: &Policies<'_>, geometry: &Geometry, _: u64, _: bool) -> Bytes {
