@@ -84,7 +84,7 @@ class Wanted:
 
 @dataclass
 class Cuts:
-    """What cuts in a record came to."""
+    """The cuts in a record, and what they found."""
 
     cuts: int = 0
     second: int = 0

@@ -8,7 +8,8 @@ import subprocess
 import threading
 import time
 from bisect import bisect_right
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -226,7 +227,7 @@ class Postgres:
         return sum(len(file.read_text().splitlines()) for file in self.logs())
 
     def complaint(self) -> str:
-        """What the server's log says of a damaged page, if it does."""
+        """The line of the server's log about a damaged page, if there is one."""
         lines = (self.socket / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         return next((line for line in reversed(lines) if "invalid page" in line or "PANIC" in line), "")
 
@@ -323,26 +324,16 @@ def postgres_recorded(place: Path, choices: str, wanted: recorded.Wanted) -> rec
     Raises:
         AssertionError: a promise is broken.
     """
-    ext4 = KINDS["ext4"]
-    served.make(place, choices, 256)
-    _let_others_in(place)
-    with recorded.Record.of(place) as (record, device):
-        command(*ext4.make, *ext4.keeps, "-O", "bigalloc", "-C", 8192, device)
-        with served.mounted(device, place / "mnt"):
-            database = Postgres(place)
-            database.make()
-            database.start()
-            database.run("pgbench", "-h", database.socket, "-i", "-q", "-s", 1, "postgres")
-            database.query("CHECKPOINT")
-            acknowledged = _Acknowledged(record)
-            record = replace(record, begins=record.clock())
-            # Pages are written back in between, too.
-            database.bench(BENCH_S // 2)
-            logs = [log.rename(log.with_name(f"first-{log.name}")) for log in database.logs()]
-            database.query("CHECKPOINT")
-            database.bench(BENCH_S // 2)
-            acknowledged.end([*logs, *database.logs()])
-            database.stop("fast")
+    with _recorded_database(place, choices) as (record, database):
+        acknowledged = _Acknowledged(record)
+        record = replace(record, begins=record.clock())
+        # Pages are written back in between, too.
+        database.bench(BENCH_S // 2)
+        logs = [log.rename(log.with_name(f"first-{log.name}")) for log in database.logs()]
+        database.query("CHECKPOINT")
+        database.bench(BENCH_S // 2)
+        acknowledged.end([*logs, *database.logs()])
+        database.stop("fast")
 
     def look(position: int, content: Path) -> None:
         with recorded.mounted(content, place / "mnt"):
@@ -350,7 +341,7 @@ def postgres_recorded(place: Path, choices: str, wanted: recorded.Wanted) -> rec
                 _check_postgres(database, acknowledged.at(position))
             finally:
                 _kill_postgres(database)
-        command(*ext4.check, content)
+        command(*KINDS["ext4"].check, content)
 
     return recorded.cut(record, wanted, look)
 
@@ -365,6 +356,29 @@ def checkpoint_recorded(
     Raises:
         AssertionError: a page is damaged, or something else is not as it was committed.
     """
+    with _recorded_database(place, choices, full_page_writes=full_page_writes) as (record, database):
+        committed = database.bench(BENCH_S // 2)
+        record = replace(record, begins=record.clock())
+        database.query("CHECKPOINT")
+        database.stop("immediate")
+
+    def look(_: int, content: Path) -> None:
+        with recorded.mounted(content, place / "mnt"):
+            try:
+                _check_postgres(database, committed)
+            except AssertionError as error:
+                raise AssertionError(database.complaint() or str(error)) from error
+            finally:
+                _kill_postgres(database)
+
+    return recorded.cut(record, wanted, look)
+
+
+@contextmanager
+def _recorded_database(
+    place: Path, choices: str, *, full_page_writes: bool = True
+) -> Iterator[tuple[recorded.Record, Postgres]]:
+    """A database of pgbench that is begun and flushed, on a drive whose requests are recorded."""
     ext4 = KINDS["ext4"]
     served.make(place, choices, 256)
     _let_others_in(place)
@@ -377,21 +391,7 @@ def checkpoint_recorded(
             database.start()
             database.run("pgbench", "-h", database.socket, "-i", "-q", "-s", 1, "postgres")
             database.query("CHECKPOINT")
-            committed = database.bench(BENCH_S // 2)
-            record = replace(record, begins=record.clock())
-            database.query("CHECKPOINT")
-            database.stop("immediate")
-
-    def look(_: int, content: Path) -> None:
-        with recorded.mounted(content, place / "mnt"):
-            try:
-                _check_postgres(database, committed)
-            except AssertionError as error:
-                raise AssertionError(database.complaint() or str(error)) from error
-            finally:
-                _kill_postgres(database)
-
-    return recorded.cut(record, wanted, look)
+            yield record, database
 
 
 def _let_others_in(place: Path) -> None:

@@ -13,7 +13,7 @@ use crate::reader::{expected, kind_of};
 use crate::tenants::TENANT;
 
 const TENANT_DOC: &str = "A host among several that share the device, in place of `[workload]`: one table for each. It has the keys of \
-    `[workload]`, in its own addresses, and `replay` and `queue_depth` for itself; `host.queue_depth` is then how many commands of \
+    `[workload]`, in its own addresses, and `replay` and `queue_depth` for itself. `host.queue_depth` is then how many commands of \
     all of them the controller has at once (256 where it is not given; assumed). A generator without an end goes on for as long as \
     the others. `--set tenant.NAME.KEY=VALUE` sets a key of one (executor `timed`).";
 

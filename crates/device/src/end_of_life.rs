@@ -19,7 +19,7 @@ pub(crate) fn check_aged(device: &Device) -> Result<(), RunError> {
     ))
 }
 
-/// Whether the device came to its end, and the host's bytes until then; nothing where no block fails.
+/// The end of the device's life, if it came, and the host's bytes until then; nothing where no block fails.
 pub(crate) fn told(device: &Device, config: &Config) -> Option<Value> {
     if !lives::are_limited(config) {
         return None;

@@ -79,8 +79,23 @@ pub(crate) fn simulated(config: &Config, number: u32) -> Config {
     }
 }
 
-/// As [`load`], of a drive whose host is somebody else: it needs no workload, and one that is there is not looked at.
-pub(crate) fn load_drive(kind: &str, source: &Given, sets: &[String], interrupt: &Interrupt) -> PyResult<Loaded> {
+/// As [`load`], of a drive of real bytes whose host is somebody else: it needs no workload, and one that is there is not looked at.
+pub(crate) fn load_drive(
+    py: Python<'_>,
+    kind: &str,
+    source: &Given,
+    sets: &[String],
+    caller: &Caller,
+) -> PyResult<Loaded> {
+    let loaded = py.detach(|| load_without_workload(kind, source, sets, &caller.interrupt()));
+    let loaded = caller.result(loaded, |error| error)?;
+    match device::check_drive(&loaded.config) {
+        Ok(()) => Ok(loaded),
+        Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
+    }
+}
+
+fn load_without_workload(kind: &str, source: &Given, sets: &[String], interrupt: &Interrupt) -> PyResult<Loaded> {
     load(kind, source, sets, None, interrupt).or_else(|problems| {
         let stand_in = ["workload.generator=uniform", "workload.requests=1"].map(String::from);
         let sets: Vec<String> = stand_in.into_iter().chain(sets.iter().cloned()).collect();

@@ -36,11 +36,7 @@ impl RecordedReplay {
             || format!("replay on the drive of a {kind} configuration"),
             || {
                 let caller = Caller::new(None);
-                let loaded = py.detach(|| configs::load_drive(kind, &source, &sets, &caller.interrupt()));
-                let loaded = caller.result(loaded, |error| error)?;
-                if let Err(refusal) = device::check_drive(&loaded.config) {
-                    return Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help)));
-                }
+                let loaded = configs::load_drive(py, kind, &source, &sets, &caller)?;
                 let opened = py.detach(|| Replay::open(&loaded.config, &image, &log));
                 Ok(RecordedReplay(Mutex::new(caller.result(opened, errors::run)?)))
             },

@@ -158,11 +158,7 @@ impl DriveServer {
             || format!("drive of a {kind} configuration"),
             || {
                 let caller = Caller::new(None);
-                let loaded = py.detach(|| configs::load_drive(kind, &source, &sets, &caller.interrupt()));
-                let loaded = caller.result(loaded, |error| error)?;
-                if let Err(refusal) = device::check_drive(&loaded.config) {
-                    return Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help)));
-                }
+                let loaded = configs::load_drive(py, kind, &source, &sets, &caller)?;
                 let opened = py.detach(|| Drive::open(&loaded.config, &image, read_only));
                 let served = Arc::new(ServedDrive::new(caller.result(opened, errors::run)?));
                 let mut blocks: Arc<dyn Blocks> = served.clone();

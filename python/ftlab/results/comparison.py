@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def slowdowns(self) -> list[Slowdown]:
-        """What tenants of one device lose by each other, if it was run with all of them and with each alone."""
+        """The slowdowns of tenants of one device by each other, if it was run with all of them and with each alone."""
         return slowdowns(self.results.values())
 
     @property

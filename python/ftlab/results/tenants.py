@@ -39,7 +39,7 @@ def active(config: Mapping[str, Any]) -> list[str]:
 
 
 def slowdowns(results: Iterable[Result]) -> list[Slowdown]:
-    """What tenants lose by each other, if there is a run of several, and one of each alone; empty otherwise."""
+    """The slowdowns of tenants by each other, if there is a run of several, and one of each alone; empty otherwise."""
     whole: Result | None = None
     alone: dict[str, Result] = {}
     for result in results:

@@ -33,7 +33,7 @@ pub struct Replay {
     older: BTreeMap<u32, Vec<Vec<u8>>>,
     /// Units that the load ever writes.
     touched: Vec<u32>,
-    /// What a restart found in place of the newest state. It is written once more before the load goes on.
+    /// The state that a restart found in place of the newest one. It is written once more before the load goes on.
     behind: BTreeMap<u32, Vec<u8>>,
     broken: Option<BrokenPromise>,
 }
@@ -51,7 +51,7 @@ pub struct LoadCut {
     pub whole: bool,
 }
 
-/// What was found after a cut.
+/// The findings after a cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadCutFound {
     /// All requests before this position of the log were acknowledged.

@@ -78,7 +78,7 @@ impl Flash {
         places.dedup_by_key(|&mut (block, page)| (block, self.nand.last_of_wordline(page)));
     }
 
-    /// Whether a page can be read while an operation of that kind is suspended there.
+    /// True if a page can be read while an operation of that kind is suspended there.
     pub(crate) fn may_read_while_suspended(&self, suspended: (OpKind, &[(Block, Page)]), ppn: Ppn) -> bool {
         self.nand.check_while_suspended(suspended, OpKind::Read, &[self.address(ppn)]).is_ok()
     }

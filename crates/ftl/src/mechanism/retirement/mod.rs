@@ -41,14 +41,14 @@ pub(crate) struct Retirement {
     is_read_only: bool,
 }
 
-/// What has failed since the device was built.
+/// The failures since the device was built.
 #[derive(Clone, Copy, Default)]
 struct Failures {
     programs: u64,
     erases: u64,
 }
 
-/// What a domain has left.
+/// The units that a domain can still lose.
 #[derive(Clone, Default)]
 struct DomainSpare {
     /// Units that can be retired, of all that there are.
