@@ -533,7 +533,11 @@ fn units_go_with_features_of_the_chip() {
         fill(&mut config);
         random_features(seed, &mut config);
         if device::check(&config).is_ok() {
-            run(&config);
+            match device::simulate(&config, &mut device::Options::default()) {
+                // Its blocks do not live that long.
+                Err(error) if error.to_string().contains("end of its life while it is preconditioned") => continue,
+                result => drop(result.expect("a run")),
+            }
             ran += 1;
         }
     }
