@@ -4,7 +4,7 @@ use base::{Domain, Lpn, Page, Ppn, Unit};
 
 use super::mapping::{ArrayView, Mapping, check_programmed};
 use crate::group::Group;
-use crate::mechanism::{Mechanisms, retirement};
+use crate::mechanism::Mechanisms;
 use crate::ops::{Array, Erasure, Op, Placed, Step};
 use crate::page::PageMap;
 use crate::work::DomainWork;
@@ -117,9 +117,9 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     fn figures(&self) -> Figures {
         let mut figures = Figures::default();
         self.mechanisms.figures(&mut figures);
-        if self.mechanisms.parts().retirement.is_some() {
+        if let Some(retirement) = self.mechanisms.parts().retirement {
             let lost = self.lost.iter().filter(|&&lpn| self.is_lost(lpn)).count();
-            figures.count(retirement::KEY, "lost_pages", lost as u64);
+            retirement.count_lost(&mut figures, lost as u64);
         }
         figures
     }

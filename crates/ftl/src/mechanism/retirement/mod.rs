@@ -115,6 +115,11 @@ impl Retirement {
         self.look(domain);
     }
 
+    /// So many pages of the host are lost.
+    pub(crate) fn count_lost(&self, figures: &mut Figures, pages: u64) {
+        figures.count(KEY, "lost_pages", pages);
+    }
+
     /// A unit that has failed was erased, and is retired.
     pub(crate) fn retired(&mut self, domain: Domain, unit: Unit) {
         let spare = &mut self.domains[domain.index()];
