@@ -7,6 +7,7 @@
 
 mod agenda;
 pub mod allocation;
+mod collect;
 mod dynamic;
 mod facade;
 pub mod fast;

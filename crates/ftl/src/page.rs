@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cause, Domain, Geometry, Lpn, OpKind, Ppn, Slot, Unit};
+use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{AXES, Frontier, Job, Kernel, PREFETCH_DISTANCE, PageKind, Placement, Saved, Stream, Why};
+use crate::kernel::{AXES, Frontier, Job, Kernel, PageKind, Placement, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, PageOrigin, Product};
-use crate::ops::{Array, DataSource, Erasure, How, Op, PagePayload, Placed, Step, Way};
+use crate::ops::{Erasure, How, Op, PagePayload, Placed, Step, Way};
 use crate::paced::HostPace;
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
@@ -370,7 +370,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Decides what a domain does next.
-    fn take_in_hand(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+    pub(crate) fn take_in_hand(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         if self.is_read_only() {
             return None;
         }
@@ -417,7 +417,14 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Moves a page of a unit.
     #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
-    fn copy_from(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Ppn, how: How) -> Option<Placed> {
+    pub(crate) fn copy_from(
+        &mut self,
+        domain: Domain,
+        stream: Stream,
+        unit: Unit,
+        from: Ppn,
+        how: How,
+    ) -> Option<Placed> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
@@ -526,7 +533,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// A page that was combined is in flash.
-    fn committed(&mut self, domain: Domain) {
+    pub(crate) fn committed(&mut self, domain: Domain) {
         if let Some(map) = self.mechanisms.parts_mut().map {
             map.update_committed(&mut self.kernel, domain);
         }
@@ -684,226 +691,5 @@ impl<M: Mechanisms> PageMap<M> {
             }
         }
         Ok(())
-    }
-}
-
-// Without time.
-impl<M: Mechanisms> PageMap<M> {
-    /// A page of the array is read.
-    #[inline]
-    pub(crate) fn page_read(&mut self, at: Ppn) {
-        if let Some(reads) = self.mechanisms.parts_mut().reads {
-            reads.page_read(&mut self.kernel, at);
-        }
-    }
-
-    /// Pages of the array are read: those of one flash page that follow each other with one read.
-    fn pages_read(&mut self, pages: &[Ppn]) {
-        for (at, &page) in pages.iter().enumerate() {
-            if self.is_read_first(pages, at) {
-                self.page_read(page);
-            }
-        }
-    }
-
-    /// Of pages that are read one after the other, one does not come with the page before it.
-    #[inline]
-    fn is_read_first(&self, pages: &[Ppn], at: usize) -> bool {
-        let geometry = self.kernel.geometry();
-        at == 0 || geometry.flash_page_of(pages[at - 1]) != geometry.flash_page_of(pages[at])
-    }
-
-    /// See [`PageMapping::read_run`](crate::PageMapping::read_run).
-    #[inline]
-    pub(crate) fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
-        let (at, pages) = self.kernel.lookup_run(first, most)?;
-        Some((at, self.mechanisms.parts_mut().reads.map_or(pages, |reads| reads.host_reads(&self.kernel, at, pages))))
-    }
-
-    /// Carries out the collections that a domain needs, at once: so many operations at most. Returns whether there may be more.
-    pub(crate) fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
-        if M::IS_PLAIN || !self.on_demand && self.moves_one_by_one() && most == u32::MAX {
-            while let Some(&job) = self.kernel.job(domain) {
-                self.empty(domain, job, array);
-                self.fill_up_for(domain, job.unit, array);
-                self.erase(domain, job.unit, array);
-            }
-            return false;
-        }
-        let mut group = Group::EMPTY;
-        let goes_on = (0..most).all(|_| self.carry_out_next(domain, &mut group, array));
-        if !goes_on {
-            self.carry_out_woken(array);
-        }
-        goes_on
-    }
-
-    /// Pages of a victim may move one by one: none of them has to move with others, as those of one flash page that is copied do.
-    fn moves_one_by_one(&self) -> bool {
-        let geometry = self.kernel.geometry();
-        geometry.unit_width == 1 && (geometry.parts == 1 || self.mechanisms.parts().load.is_none())
-    }
-
-    /// Carries out what domains have to do because of another one.
-    pub(crate) fn carry_out_woken(&mut self, array: &mut impl Array) {
-        while let Some(woken) = self.kernel.take_woken() {
-            self.carry_out(woken, array);
-        }
-    }
-
-    /// Asks for what moving a page will change.
-    #[inline]
-    pub(crate) fn prefetch_copy(&self, from: Ppn) {
-        self.kernel.prefetch_copy(from);
-        if !M::IS_PLAIN
-            && let Some(lpn) = self.kernel.lpn_at(from)
-        {
-            self.mechanisms.prefetch(lpn);
-        }
-    }
-
-    /// Has a unit erased, and takes note of it.
-    #[inline(always)]
-    fn erase(&mut self, domain: Domain, unit: Unit, array: &mut impl Array) {
-        if !array.erased(self.erasure(domain, unit)) {
-            self.wears_out(unit, OpKind::Erase);
-        }
-        self.unit_erased(domain, unit);
-    }
-
-    /// Moves every valid page of a job's unit.
-    fn empty(&mut self, domain: Domain, job: Job, array: &mut impl Array) {
-        let geometry = self.kernel.geometry();
-        let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
-        self.kernel.prefetch_pages(Ppn(first)..Ppn(end));
-        if M::IS_PLAIN && array.moves_runs(job.unit) {
-            let mut from = job.cursor;
-            while let Some(run) = self.kernel.move_run(domain, Stream::FIRST, job.unit, from) {
-                array.moved_run(job.cause, run.pages, run.last, run.to);
-                from = run.next;
-            }
-            return;
-        }
-        for coming in first..(first + PREFETCH_DISTANCE).min(end) {
-            self.prefetch_copy(Ppn(coming));
-        }
-        for from in first..end {
-            if from + PREFETCH_DISTANCE < end {
-                self.prefetch_copy(Ppn(from + PREFETCH_DISTANCE));
-            }
-            let from = Ppn(from);
-            let stream = self.stream_of_copy(domain, from);
-            let how = self.how_of_one(domain, stream, from);
-            let Some(placed) = self.copy_from(domain, stream, job.unit, from, how) else { continue };
-            if !array.moved(job.cause, how, from, placed) {
-                self.repair(placed.at, DataSource::Page(from), array);
-            }
-        }
-    }
-
-    /// Which way a page moves by itself.
-    #[inline]
-    fn how_of_one(&self, domain: Domain, stream: Stream, from: Ppn) -> How {
-        if M::IS_PLAIN {
-            return How::OffChip;
-        }
-        let mut group = Group::EMPTY;
-        group.push(from);
-        self.mechanisms.how(&self.kernel, domain, stream, &group).unwrap_or(How::OffChip)
-    }
-
-    /// Does what a domain has to do, one operation after the other.
-    fn carry_out(&mut self, domain: Domain, array: &mut impl Array) {
-        let mut group = Group::EMPTY;
-        while self.carry_out_next(domain, &mut group, array) {}
-    }
-
-    /// Does the next operation. Returns whether there may be another one.
-    #[inline(always)]
-    pub(crate) fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
-        let Some(Step { op, cause }) = self.take_in_hand(domain, group) else { return false };
-        match op {
-            Op::Move(how) => self.move_group(domain, cause, how, group, array),
-            // The top page of a wordline is lost by it, as all pages are by an erase.
-            Op::Reprogram if self.fill_up_for(domain, self.kernel.geometry().unit_of(group.pages()[0]), array) => {}
-            Op::Combine | Op::Reprogram => {
-                self.pages_read(group.pages());
-                let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
-                if !array.combined(cause, group, placed) {
-                    self.repair(placed.at, DataSource::Controller, array);
-                }
-                if op == Op::Combine {
-                    self.committed(domain);
-                }
-            }
-            Op::Pad => {
-                self.fill_up(domain, cause, array);
-                // Stops when idle, as the executor with time does.
-                return self.is_busy(domain);
-            }
-            Op::Read => {
-                self.pages_read(group.pages());
-                array.read(cause, group.pages()[0]);
-                if let Some(map) = self.mechanisms.parts_mut().map {
-                    map.fetched(&mut self.kernel, domain);
-                }
-            }
-            // What is filled up may change what comes next.
-            Op::Erase(unit) if self.fill_up_for(domain, unit, array) => {}
-            Op::Erase(unit) => {
-                self.erase(domain, unit, array);
-            }
-        }
-        true
-    }
-
-    /// Moves the pages of a group, and fills up behind them. What stands behind a page whose program failed is decided anew: the next
-    /// page goes to another active block, which may stand elsewhere.
-    fn move_group(&mut self, domain: Domain, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
-        for (at, &from) in group.pages().iter().enumerate() {
-            if self.is_read_first(group.pages(), at) {
-                self.page_read(from);
-            }
-            let placed = self.copy(domain, from, how).expect("nothing changes in between");
-            if !array.moved(cause, how, from, placed) {
-                return self.repair(placed.at, DataSource::Page(from), array);
-            }
-        }
-        for _ in 0..group.pads {
-            self.fill_up(domain, cause, array);
-        }
-    }
-
-    /// Fills up the active units in which newer versions of a unit's pages wait for others, so that they are programmed before its erase.
-    /// Returns whether there were any.
-    #[inline]
-    fn fill_up_for(&mut self, domain: Domain, unit: Unit, array: &mut impl Array) -> bool {
-        let mut fills = false;
-        while let Some(open) = array.waits_for(unit) {
-            self.fill_up_unit(domain, open, array);
-            fills = true;
-        }
-        fills
-    }
-
-    #[cold]
-    fn fill_up_unit(&mut self, domain: Domain, open: Unit, array: &mut impl Array) {
-        let own = self.kernel.geometry().domain_of_unit(open);
-        let had_job = self.kernel.job(own).is_some();
-        let placed = self.pad_unit(own, open).expect("pages wait in active units");
-        if !array.combined(Cause::Pad, &Group::EMPTY, placed) {
-            self.repair(placed.at, DataSource::Controller, array);
-        }
-        if own != domain && !had_job && self.kernel.job(own).is_some() {
-            self.collect(own, u32::MAX, array);
-        }
-    }
-
-    /// Programs a dummy page.
-    fn fill_up(&mut self, domain: Domain, cause: Cause, array: &mut impl Array) {
-        let placed = self.pad(domain);
-        if !array.combined(cause, &Group::EMPTY, placed) {
-            self.repair(placed.at, DataSource::Controller, array);
-        }
     }
 }

@@ -10,7 +10,8 @@ const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 const LEAVES: [&str; 6] = ["victim", "pool", "allocation", "group", "ops", "stream"];
 
 /// What stands above the kernel.
-const ABOVE: [&str; 9] = ["mechanism", "agenda", "page", "fast", "facade", "forward", "recovery", "repair", "policies"];
+const ABOVE: [&str; 10] =
+    ["mechanism", "agenda", "page", "collect", "fast", "facade", "forward", "recovery", "repair", "policies"];
 
 /// Files that may name single mechanisms, and why.
 const TABLES: [(&str, &str); 8] = [
