@@ -256,6 +256,24 @@ pub struct Workload {
     pub share: Option<PlaceShare>,
 }
 
+impl Workload {
+    /// These requests, with nothing else said: no end, all of the device, every key at its default.
+    pub fn of(source: Source) -> Workload {
+        Workload {
+            source,
+            end: End::default(),
+            trace_format: None,
+            trace_columns: None,
+            address_offset: 0,
+            out_of_range: OutOfRange::Wrap,
+            backwards_time: BackwardsTime::Clamp,
+            discards: Discards::Trim,
+            skip_bad: false,
+            share: None,
+        }
+    }
+}
+
 /// The places of a whole device that one sample of them has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceShare {

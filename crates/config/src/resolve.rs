@@ -530,22 +530,6 @@ pub(crate) fn queue_depth(reader: &mut Reader<'_>, replay: Option<Replay>) -> Op
     }
 }
 
-/// A workload with this source and nothing else.
-pub(crate) fn workload_of(source: Source) -> Workload {
-    Workload {
-        source,
-        end: End::default(),
-        trace_format: None,
-        trace_columns: None,
-        address_offset: 0,
-        out_of_range: OutOfRange::Wrap,
-        backwards_time: BackwardsTime::Clamp,
-        discards: Discards::Trim,
-        skip_bad: false,
-        share: None,
-    }
-}
-
 /// `sizes`: user capacity and page size; `None` after a problem with them.
 pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs_end: bool) -> Option<Workload> {
     let source = match (reader.tree.has("workload.trace"), reader.tree.has("workload.generator")) {

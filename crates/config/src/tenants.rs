@@ -98,7 +98,7 @@ pub(crate) fn read(
         let label = "tenants wait for each other, which takes time; expected `run.executor = \"timed\"`";
         reader.clash(&["run.executor", TENANT], "tenants need an executor with time", label);
     }
-    Some(resolve::workload_of(Source::Tenants(tenants)))
+    Some(Workload::of(Source::Tenants(tenants)))
 }
 
 /// Refuses a workload beside tenants.

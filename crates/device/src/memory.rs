@@ -6,7 +6,7 @@ use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
 use engine::memory::{Room, in_words};
-use metrics::{Recorder, SplitLatencies, Wear};
+use metrics::{Recorder, SplitLatencies, TenantFigures, Wear};
 use nand::{Image, Nand, StoreKind};
 use workload::Workload;
 
@@ -101,7 +101,8 @@ fn of_report(config: &Config, geometry: &Geometry) -> u64 {
     let blocks = u64::from(gang::physical(config).blocks());
     // Erases, reads and effective erases.
     let known = (4 + 4 + 8) * (blocks + u64::from(geometry.blocks()));
-    Recorder::bytes(&shape) + known + Wear::table_bytes(blocks)
+    let tenants = if let Source::Tenants(tenants) = &config.workload.source { tenants.len() as u64 } else { 0 };
+    Recorder::bytes(&shape) + tenants * TenantFigures::BYTES + known + Wear::table_bytes(blocks)
 }
 
 /// Latencies by what they went to. How many requests there will be is only known of a generator; the executor looks again

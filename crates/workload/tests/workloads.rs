@@ -17,18 +17,8 @@ impl Scratch {
     }
 
     fn config(&self, end: End, out_of_range: OutOfRange) -> model::Workload {
-        model::Workload {
-            source: Source::Trace { path: self.0.display().to_string() },
-            end,
-            trace_format: None,
-            trace_columns: None,
-            address_offset: 0,
-            out_of_range,
-            backwards_time: BackwardsTime::Clamp,
-            discards: Discards::Trim,
-            skip_bad: false,
-            share: None,
-        }
+        let source = Source::Trace { path: self.0.display().to_string() };
+        model::Workload { end, out_of_range, ..model::Workload::of(source) }
     }
 }
 
@@ -228,17 +218,11 @@ fn a_flush_has_no_address_to_move() {
 #[test]
 fn a_generator_in_a_partition() {
     const CAPACITY: u64 = 64 * 4096;
-    let config = |offset: u64, end: End, out_of_range| model::Workload {
-        source: Source::Generator(generator(selection("uniform", &[]), 64)),
+    let config = |address_offset: u64, end: End, out_of_range| model::Workload {
         end,
-        trace_format: None,
-        trace_columns: None,
-        address_offset: offset,
+        address_offset,
         out_of_range,
-        backwards_time: BackwardsTime::Clamp,
-        discards: Discards::Trim,
-        skip_bad: false,
-        share: None,
+        ..model::Workload::of(Source::Generator(generator(selection("uniform", &[]), 64)))
     };
     let requests = |n| End { requests: Some(n), ..End::default() };
     let (plain, _) = run(&config(0, requests(4000), OutOfRange::Wrap), CAPACITY).unwrap();
@@ -334,16 +318,10 @@ fn generator(pattern: Selection, slots: u64) -> Generator {
 
 fn generated(generator: Generator, n: u64) -> Vec<Request> {
     let config = model::Workload {
-        source: Source::Generator(generator),
         end: End { requests: Some(n), ..End::default() },
-        trace_format: None,
-        trace_columns: None,
-        address_offset: 0,
         out_of_range: OutOfRange::Reject,
         backwards_time: BackwardsTime::Reject,
-        discards: Discards::Trim,
-        skip_bad: false,
-        share: None,
+        ..model::Workload::of(Source::Generator(generator))
     };
     let mut workload = open(&config, 1.0, 1 << 40, 7).unwrap();
     drain(&mut workload, 512).unwrap()

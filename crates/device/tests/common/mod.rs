@@ -145,16 +145,8 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
         ftl: default_ftl(),
         host: Host::new(Replay::Closed, Some(1)),
         workload: Workload {
-            source: Source::Generator(generator("uniform", u64::from(page_size), 0.0, user_capacity)),
             end: End { requests: Some(1000), ..End::default() },
-            trace_format: None,
-            trace_columns: None,
-            address_offset: 0,
-            out_of_range: OutOfRange::Wrap,
-            backwards_time: BackwardsTime::Clamp,
-            discards: Discards::Trim,
-            skip_bad: false,
-            share: None,
+            ..Workload::of(Source::Generator(generator("uniform", u64::from(page_size), 0.0, user_capacity)))
         },
         run: Run {
             executor: Executor::Timed,

@@ -10,9 +10,8 @@ const PAGE: u64 = 8192;
 /// A tenant with a closed loop of that depth over a part of `pages` pages.
 fn tenant(name: &str, first: u64, pages: u64, reads: f64, depth: u32, requests: Option<u64>) -> Tenant {
     let workload = Workload {
-        source: Source::Generator(generator("uniform", PAGE, reads, pages * PAGE)),
         end: End { requests, ..End::default() },
-        ..plain(1, 1, 1, 1, 16, 16).workload
+        ..Workload::of(Source::Generator(generator("uniform", PAGE, reads, pages * PAGE)))
     };
     Tenant {
         name: name.into(),
@@ -87,7 +86,7 @@ fn urgent_ones_wait_for_nobody_and_the_others_still_move() {
 #[test]
 fn a_tenant_alone_is_a_host() {
     for (reads, replay, depth) in
-        [(1.0, Replay::Closed, Some(4)), (0.4, Replay::Closed, Some(1)), (0.4, Replay::Open, None)]
+        [(1.0, Replay::Closed, Some(4)), (0.0, Replay::Closed, Some(1)), (0.0, Replay::Open, None)]
     {
         let mut one = tenant("one", 0, 2304, reads, 1, Some(3000));
         (one.replay, one.queue_depth) = (replay, depth);
@@ -95,9 +94,6 @@ fn a_tenant_alone_is_a_host() {
         let mut pattern = generator("sequential", PAGE, reads, 2304 * PAGE);
         if replay == Replay::Open {
             pattern.interval = Duration(150_000);
-        }
-        if reads < 1.0 {
-            pattern.read_fraction = 0.0;
         }
         one.workload.source = Source::Generator(pattern.clone());
         let together = run(&shared(vec![one], "round-robin", 1, 1 << 12));

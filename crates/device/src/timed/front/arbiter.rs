@@ -39,13 +39,19 @@ pub(super) struct Arbiter {
 
 impl Arbiter {
     pub(super) fn new(arbitration: &Selection, tenants: &[Tenant]) -> Arbiter {
-        let is_weighted = arbitration.name == "weighted";
-        let weights: Vec<u32> = tenants.iter().filter(|_| is_weighted).map(|tenant| tenant.weight).collect();
+        let shares = tenants.iter().map(|tenant| (tenant.weight, tenant.priority == Priority::Urgent));
+        Arbiter::of(arbitration.integer("burst"), arbitration.name == "weighted", shares)
+    }
+
+    /// Of each tenant, its weight and whether it is urgent.
+    fn of(burst: u32, is_weighted: bool, shares: impl ExactSizeIterator<Item = (u32, bool)> + Clone) -> Arbiter {
+        let tenants = shares.len();
+        let weights: Vec<u32> = shares.clone().filter(|_| is_weighted).map(|(weight, _)| weight).collect();
         Arbiter {
-            burst: arbitration.integer("burst"),
-            turn: Turn::new(tenants.len()),
-            urgent: Turn::new(tenants.len()),
-            is_urgent: tenants.iter().map(|tenant| is_weighted && tenant.priority == Priority::Urgent).collect(),
+            burst,
+            turn: Turn::new(tenants),
+            urgent: Turn::new(tenants),
+            is_urgent: shares.map(|(_, is_urgent)| is_weighted && is_urgent).collect(),
             credits: weights.clone(),
             weights,
         }
@@ -75,22 +81,9 @@ impl Arbiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{ARBITRATIONS, ParamValue};
 
     fn arbiter(name: &str, burst: u32, tenants: &[(u32, bool)]) -> Arbiter {
-        let choice = ARBITRATIONS.iter().find(|choice| choice.name == name).unwrap();
-        let mut selection = Selection::default_of(choice);
-        selection.set("burst", ParamValue::Integer(burst));
-        let is_weighted = name == "weighted";
-        let weights: Vec<u32> = tenants.iter().filter(|_| is_weighted).map(|&(weight, _)| weight).collect();
-        Arbiter {
-            burst,
-            turn: Turn::new(tenants.len()),
-            urgent: Turn::new(tenants.len()),
-            is_urgent: tenants.iter().map(|&(_, urgent)| is_weighted && urgent).collect(),
-            credits: weights.clone(),
-            weights,
-        }
+        Arbiter::of(burst, name == "weighted", tenants.iter().copied())
     }
 
     fn taken(arbiter: &mut Arbiter, commands: usize, waits: impl Fn(usize) -> bool) -> Vec<usize> {
