@@ -70,7 +70,11 @@ def test_the_screen_and_the_report_have_tenants(tmp_path: Path, ftlab: Ftlab) ->
     screen = ftlab("compare", "shared.toml")
     assert "fairness" in screen.stdout
     ftlab("report", "out", "--out", "page.html")
-    assert "2 tenants: reader, writer" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "2 tenants: reader, writer" in page and "Each host by itself" in page
+    ftlab("compare", "shared.toml", "--out", "both")
+    ftlab("report", "both", "--out", "both.html")
+    assert "Each among the others, and alone" in (tmp_path / "both.html").read_text()
 
 
 def test_one_tenant_is_nothing_to_compare(tmp_path: Path, ftlab: Ftlab) -> None:

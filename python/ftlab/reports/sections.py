@@ -12,10 +12,10 @@ from ftlab.reports.charts import legend, look, swatches, table
 from ftlab.reports.markdown import rendered
 from ftlab.reports.markup import Child, Html, joined, prose, tag
 from ftlab.reports.sources import Checked, Reproduction, Run, Runs, Source, Swept
-from ftlab.results import pictures, plot, reasons, tail, text
+from ftlab.results import pictures, plot, reasons, tail, tenants, text
 from ftlab.results.charts import Drawable
 from ftlab.results.claims import number
-from ftlab.results.comparison import Comparison, figure_rows
+from ftlab.results.comparison import TENANTS_HEAD, Comparison, figure_rows, tenants_rows
 from ftlab.results.figures import Figures
 from ftlab.results.latency_parts import KINDS, around
 from ftlab.results.pictures import Results
@@ -65,6 +65,7 @@ def _run(result: Result, origin: Mapping[str, Any], level: int) -> Iterator[Chil
     yield _about(result)
     yield cards.html(cards.of_result(result))
     yield from _warnings(result)
+    yield from _tenants(result, level)
     one: Results = {"": result}
     yield from _latency(one, level)
     yield from _waits(result, level)
@@ -95,9 +96,9 @@ def _about(result: Result) -> Html:
 
 def _workload(config: Mapping[str, Any]) -> str:
     workload, host = config["workload"], config["host"]
-    if tenants := config.get("tenant"):
-        names = ", ".join(tenant["name"] for tenant in tenants)
-        return f"{len(tenants)} tenants: {names}; {told(host['arbitration'])}, {host['queue_depth']} commands at once"
+    if hosts := config.get("tenant"):
+        names = ", ".join(host["name"] for host in hosts)
+        return f"{len(hosts)} tenants: {names}; {told(host['arbitration'])}, {host['queue_depth']} commands at once"
     if workload.get("trace"):
         what = f"trace {workload['trace']}"
     else:
@@ -136,6 +137,15 @@ def _names(results: Results) -> list[str]:
 
 def _html(drawn: Sequence[Drawable]) -> list[Html]:
     return [charts.html(chart) for chart in drawn]
+
+
+def _tenants(result: Result, level: int) -> Iterator[Html]:
+    """The figures of each host, where several share the device."""
+    if rows := text.tenant_rows(result):
+        yield _heading(level, "Tenants")
+        yield table(
+            tenants.COLUMNS, rows, "Each host by itself; WAF of the pages of its namespace", "figures"
+        )
 
 
 def _latency(results: Results, level: int) -> Iterator[Html]:
@@ -310,6 +320,10 @@ def _runs(source: Runs) -> Iterator[Child]:
     yield why(comparison)
     yield _charts(_headlines(results), 4)
     yield side_by_side(comparison)
+    if slowdowns := comparison.slowdowns:
+        yield _heading(3, "Tenants")
+        yield table(TENANTS_HEAD, tenants_rows(slowdowns), "Each among the others, and alone", "figures")
+        yield tag("p", f"Fairness {tenants.fairness(slowdowns):.2f}: the largest slowdown ÷ the smallest.")
     yield from _latency(results, 3)
     yield from _series(results, 3)
     yield from _time_use(results, 3)
