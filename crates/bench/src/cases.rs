@@ -165,6 +165,8 @@ pub(crate) enum Case {
     State(Size, FtlSet),
     /// The same for a device with a mechanism; not reported.
     MechanismState(Mechanism),
+    /// The same for a device with a feature that ages; not reported.
+    FeatureState(FeatureRun),
     /// The same for a drive; not reported.
     DriveState(DriveState),
     /// Writes a trace; not reported.
@@ -251,6 +253,7 @@ impl Case {
             Case::Trace(format) => format!("trace-{}", format.name()),
             Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
             Case::MechanismState(mechanism) => format!("state-24g-{}", mechanism.name()),
+            Case::FeatureState(run) => format!("state-{}", run.name()),
             Case::DriveState(state) => state.name(),
             Case::TraceFile(format) => format!("file-{}", format.name()),
         }
@@ -271,6 +274,7 @@ impl Case {
             Case::Run(run) if run.size.is_huge() => None,
             Case::Run(run) => Some(Case::State(run.size, run.choices)),
             Case::Mechanism(run) => run.state().map(Case::MechanismState),
+            Case::Feature(run) if run.ages() => Some(Case::FeatureState(run)),
             Case::Feature(_) => Some(Case::State(Size::Small, FtlSet::Static)),
             Case::Drive(run) => Some(Case::DriveState(run.state())),
             Case::Trace(format) => Some(Case::TraceFile(format)),
@@ -311,6 +315,7 @@ impl Case {
             Case::Trace(format) => traces::read(*format, &needed)?,
             Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,
             Case::MechanismState(mechanism) => mechanisms::age(*mechanism, &self.file(scratch))?,
+            Case::FeatureState(run) => run.age(&self.file(scratch))?,
             Case::DriveState(state) => state.age(&self.file(scratch))?,
             Case::TraceFile(format) => traces::write(*format, &self.file(scratch))?,
         };

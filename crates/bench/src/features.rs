@@ -47,20 +47,37 @@ impl FeatureRun {
         carry_out(&self.setup(state), requests)
     }
 
+    /// It ages with the device, so its row begins from a state of its own; the others share that of the device without features.
+    pub(crate) fn ages(self) -> bool {
+        matches!(self, FeatureRun::Chip("bad_blocks", _))
+    }
+
+    /// Brings the device with the feature to its steady state, and saves it.
+    pub(crate) fn age(self, path: &Path) -> Result<Measurement, Failure> {
+        let mut sets = run::device(Size::Small, FtlSet::Static);
+        sets.extend(self.setting());
+        run::save_steady(run::PRESET, sets, path)
+    }
+
+    fn setting(self) -> Option<String> {
+        match self {
+            FeatureRun::Chip(key, choice) => Some(format!("device.{key}={choice}")),
+            FeatureRun::Link => None,
+        }
+    }
+
     fn setup(self, state: &Path) -> BenchSetup {
         let mut sets = run::device(Size::Small, FtlSet::Static);
         sets.push(format!("run.precondition.state={}", state.display()));
         sets.push(format!("workload.read_fraction={:?}", Mix::Mixed.read_fraction()));
+        sets.extend(self.setting());
         match self {
-            FeatureRun::Chip(key, choice) => sets.push(format!("device.{key}={choice}")),
             // That of the drives, and their commands.
             FeatureRun::Link => {
                 sets.extend(
                     ["host.link=7877MB/s", "host.command_time=8us", "host.command_interval=1us"].map(String::from),
                 );
             }
-        }
-        match self {
             // Half a page, of which a codeword is sent.
             FeatureRun::Chip("read_transfer", _) => sets.push("workload.request_size=4KiB".into()),
             // Nobody waits for a wordline, which would be filled up with dummy pages then.
@@ -200,6 +217,8 @@ mod tests {
             let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
             assert_eq!(config.device == plain, run == FeatureRun::Link, "{}", run.name());
             assert_eq!(config.host.link.is_some(), run == FeatureRun::Link, "{}", run.name());
+            let has_lives = config.device.features.get("bad_blocks").name != "none";
+            assert_eq!(run.ages(), has_lives, "a state has the lives of blocks in it: {}", run.name());
         }
     }
 
