@@ -359,7 +359,7 @@ impl Backend {
         if context.plan.has().schedules {
             self.bus.end_idle_time(die, record);
         }
-        if context.plan.has().copybacks {
+        if context.plan.has().copybacks && !record.command.sources().is_empty() {
             count_copyback(context, &record.command);
         }
         record.sent = 0;
@@ -512,11 +512,7 @@ pub(super) fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> b
 }
 
 /// A command that copies pages is counted as what it is, and its sources have to fit too.
-#[inline]
 fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if command.sources().is_empty() {
-        return;
-    }
     if context.device.ftl.geometry().parts == 1 {
         context.device.flash.check_shared(OpKind::Read, command.sources().iter().copied());
         let pages = command.len() as u64;

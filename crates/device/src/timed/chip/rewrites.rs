@@ -88,7 +88,8 @@ impl Chip<Any> for Rewrites {
 
     /// The write buffer gave the room of such a page to others when its data were sent for the first time.
     fn sends_again(context: &Context<'_>, command: &Command) -> bool {
-        command.items().iter().any(|item| context.chip.rewrites.find(item.ppn).is_some())
+        let rewrites = &context.chip.rewrites;
+        !rewrites.pages.is_empty() && command.items().iter().any(|item| rewrites.find(item.ppn).is_some())
     }
 
     fn program_over(timed: &mut Timed<'_, '_>, die: Die, are_written: bool) {
@@ -100,8 +101,9 @@ impl Chip<Any> for Rewrites {
         }
     }
 
+    #[inline(always)] // After every event.
     fn ends_run(context: &Context<'_>) -> bool {
-        context.device.is_read_only()
+        context.device.flash.has_lives() && context.device.is_read_only()
     }
 
     fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
@@ -111,23 +113,30 @@ impl Chip<Any> for Rewrites {
         pages.extend(of_unit.map(|page| (page.item, Cause::Backup)));
     }
 
+    #[inline(always)] // Hardly any program fails, and every die asks before it chooses.
     fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
-        let rewrites = &mut timed.context.chip.rewrites;
-        let Some(at) = rewrites.next(die) else { return false };
-        rewrites.pages[at].is_taken = true;
-        let Item { ppn, carried } = rewrites.pages[at].item;
-        let command = timed.backend.next_command(die);
-        command.begin(OpKind::Program, Cause::Backup);
-        command.add(ppn, carried);
-        timed.start_or_gather(die);
-        timed.note_choice(die);
-        let context = &mut timed.context;
-        if let Some(unit) = context.device.flash.held_back_by(ppn) {
-            // Its erase may wait already, and was told of other pages.
-            Features::erase_waits(context, unit);
-        }
-        true
+        !timed.context.chip.rewrites.pages.is_empty() && programs_anew(timed, die)
     }
+}
+
+/// Has a die program the next of its pages anew. Returns whether there is one.
+#[cold]
+fn programs_anew(timed: &mut Timed<'_, '_>, die: Die) -> bool {
+    let rewrites = &mut timed.context.chip.rewrites;
+    let Some(at) = rewrites.next(die) else { return false };
+    rewrites.pages[at].is_taken = true;
+    let Item { ppn, carried } = rewrites.pages[at].item;
+    let command = timed.backend.next_command(die);
+    command.begin(OpKind::Program, Cause::Backup);
+    command.add(ppn, carried);
+    timed.start_or_gather(die);
+    timed.note_choice(die);
+    let context = &mut timed.context;
+    if let Some(unit) = context.device.flash.held_back_by(ppn) {
+        // Its erase may wait already, and was told of other pages.
+        Features::erase_waits(context, unit);
+    }
+    true
 }
 
 /// Finds other places for the pages of the failed programs of a die's command.

@@ -48,6 +48,7 @@ impl Commands {
     }
 
     /// The step of a domain's collection that was just looked at, and with it equal steps, likewise.
+    #[inline(always)] // Once for each step of a collection.
     pub(in crate::timed) fn carry_out_step(
         &mut self,
         context: &mut Context<'_, impl Plan>,

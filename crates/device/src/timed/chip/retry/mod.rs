@@ -92,60 +92,82 @@ impl Chip<Any> for Retries {
         (command.cause() == Cause::Retry && correction.time > Duration::ZERO).then_some(correction)
     }
 
-    /// Data age from the end of their program on.
+    #[inline(always)] // Nearly all chips have no such errors, and ask at every turn.
     fn runs(_: &mut Bus, context: &mut Context<'_>, _: Die, record: &mut DieRecord, (_, until): (Instant, Instant)) {
-        let Some(media) = &mut context.chip.retries.media else { return };
-        if record.command.kind() == OpKind::Program {
-            let flash = &context.device.flash;
-            record.command.ppns().for_each(|ppn| media.programmed(flash.block_of(ppn), flash.page_offset(ppn), until));
+        if context.chip.retries.has_errors() && record.command.kind() == OpKind::Program {
+            programmed(context, &record.command, until);
         }
     }
 
+    #[inline(always)] // As above.
     fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
-        if context.chip.retries.media.is_none() {
-            return false;
-        }
-        let (at, command) = (usize::from(record.sent), &record.command);
-        let retries = if command.cause() == Cause::Retry {
-            context.chip.retries.dies[die.index()].left(at)
-        } else {
-            if at == 0 {
-                context.chip.retries.dies[die.index()].command_leaves();
-            }
-            judge(context, command.item(at).ppn)
-        };
-        if retries == 0 {
-            return false;
-        }
-        let item = command.item(at);
-        context.chip.retries.dies[die.index()].add(item, retries - 1);
-        if let Carried::Transaction(page) = item.carried {
-            context.note(|waits, now| waits.wait_for_die(now, page, die, false));
-        }
-        true
+        context.chip.retries.has_errors() && fails(context, die, record)
     }
 
-    /// Pages that could not be corrected are read again, once a read that follows in cache mode has left the registers.
+    #[inline(always)] // As above.
     fn is_left(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
-        let Some(again) = context.chip.retries.dies.get_mut(die.index()) else { return false };
-        again.end();
-        if !again.is_due() || Features::is_followed_by_read(context, die) {
-            return false;
-        }
-        record.command = context.chip.retries.dies[die.index()].take();
-        record.sent = 0;
-        let load = record.command.load();
-        count(context, die, &record.command, load);
-        context.note(|waits, now| waits.die_does(now, die, LatencyPart::Retry));
-        if bus.timing.has_command_cycles() {
-            // The channel is released next, and goes to commands first.
-            record.phase = Phase::Command;
-            bus.channels[record.channel as usize].commands.push_back(die);
-        } else {
-            bus.start_array(context, die, record, load, context.now);
-        }
-        true
+        context.chip.retries.has_errors() && is_read_again(bus, context, die, record)
     }
+}
+
+impl Retries {
+    #[inline(always)]
+    fn has_errors(&self) -> bool {
+        self.media.is_some()
+    }
+}
+
+/// Data age from the end of their program on.
+#[inline(never)]
+fn programmed(context: &mut Context<'_>, command: &Command, until: Instant) {
+    let (Some(media), flash) = (&mut context.chip.retries.media, &context.device.flash) else { return };
+    command.ppns().for_each(|ppn| media.programmed(flash.block_of(ppn), flash.page_offset(ppn), until));
+}
+
+/// The controller cannot correct the page that is sent now.
+#[inline(never)]
+fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
+    let (at, command) = (usize::from(record.sent), &record.command);
+    let retries = if command.cause() == Cause::Retry {
+        context.chip.retries.dies[die.index()].left(at)
+    } else {
+        if at == 0 {
+            context.chip.retries.dies[die.index()].command_leaves();
+        }
+        judge(context, command.item(at).ppn)
+    };
+    if retries == 0 {
+        return false;
+    }
+    let item = command.item(at);
+    context.chip.retries.dies[die.index()].add(item, retries - 1);
+    if let Carried::Transaction(page) = item.carried {
+        context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+    }
+    true
+}
+
+/// Pages that could not be corrected are read again, once a read that follows in cache mode has left the registers.
+#[inline(never)]
+fn is_read_again(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
+    let again = &mut context.chip.retries.dies[die.index()];
+    again.end();
+    if !again.is_due() || Features::is_followed_by_read(context, die) {
+        return false;
+    }
+    record.command = context.chip.retries.dies[die.index()].take();
+    record.sent = 0;
+    let load = record.command.load();
+    count(context, die, &record.command, load);
+    context.note(|waits, now| waits.die_does(now, die, LatencyPart::Retry));
+    if bus.timing.has_command_cycles() {
+        // The channel is released next, and goes to commands first.
+        record.phase = Phase::Command;
+        bus.channels[record.channel as usize].commands.push_back(die);
+    } else {
+        bus.start_array(context, die, record, load, context.now);
+    }
+    true
 }
 
 /// How often a page that was read just now has to be read again.
