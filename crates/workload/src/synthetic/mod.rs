@@ -6,7 +6,9 @@
 
 mod hot_cold;
 mod mixed;
+mod pareto;
 mod sequential;
+mod shuffled;
 mod source;
 mod uniform;
 mod zipf;
@@ -17,8 +19,15 @@ use engine::Chance;
 pub(crate) use source::{Batches, PatternSource, SourceParameters};
 
 /// Every generator.
-pub static GENERATORS: &[Choice] =
-    &[uniform::CHOICE, sequential::CHOICE, zipf::CHOICE, hot_cold::CHOICE, mixed::CHOICE];
+pub static GENERATORS: &[Choice] = &[
+    uniform::CHOICE,
+    sequential::CHOICE,
+    zipf::CHOICE,
+    hot_cold::CHOICE,
+    mixed::CHOICE,
+    shuffled::CHOICE,
+    pareto::CHOICE,
+];
 
 /// Where requests go.
 pub(crate) trait Pattern: Send {
@@ -48,6 +57,8 @@ pub(crate) fn source(selection: &Selection, slots: u64, one_in: u64, parameters:
             mixed::Mixed::new(slots, selection.number("sequential"), selection.number("run")),
             parameters,
         )),
+        "shuffled" => Box::new(PatternSource::new(shuffled::Shuffled::new(slots), parameters)),
+        "pareto" => Box::new(PatternSource::new(pareto::Pareto::new(slots, selection.number("h")), parameters)),
         name => panic!("no generator `{name}`"),
     }
 }

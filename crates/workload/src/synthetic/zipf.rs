@@ -121,20 +121,20 @@ fn alias_table(weights: &[f64]) -> Vec<(u64, u32)> {
 
 /// A fixed bijection of `0..slots`: multiplications and shifts on the next power of two, walked until the
 /// result is inside.
-struct Scatter {
+pub(super) struct Scatter {
     slots: u64,
     mask: u64,
     shift: u32,
 }
 
 impl Scatter {
-    fn new(slots: u64) -> Scatter {
+    pub(super) fn new(slots: u64) -> Scatter {
         let bits = (64 - (slots - 1).leading_zeros()).max(2);
         Scatter { slots, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2) }
     }
 
     #[inline]
-    fn place(&self, rank: u64) -> u64 {
+    pub(super) fn place(&self, rank: u64) -> u64 {
         let mut x = rank;
         loop {
             // Odd multipliers and a shift of half the bits or more are invertible modulo a power of two.
