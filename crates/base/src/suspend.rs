@@ -1,7 +1,7 @@
 //! Programs and erases of the array that are suspended for reads, erases for programs too: what can be chosen, and the limits that follow.
 
 use crate::choice::{Choice, Choices, FeatureKey, Param, ParamKind, Selection};
-use crate::units::Duration;
+use crate::units::{Duration, Instant};
 
 /// Longer than any chip takes.
 const LONGEST: Duration = Duration::from_us(1_000_000);
@@ -17,7 +17,7 @@ pub static PROGRAM: FeatureKey = FeatureKey {
             name: "reads",
             doc: "A program is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
                   times and number are our assumption: data sheets of today's chips are not public.",
-            params: &[latency(20), resume(5), interval(50), most(8)],
+            params: &[latency(20), resume(5), interval(50), STEP, most(8)],
         },
     ],
 };
@@ -33,14 +33,14 @@ pub static ERASE: FeatureKey = FeatureKey {
             name: "reads",
             doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
                   times and number are our assumption: data sheets of today's chips are not public.",
-            params: &[latency(60), resume(20), interval(250), most(16)],
+            params: &[latency(60), resume(20), interval(250), STEP, most(16)],
         },
         Choice {
             name: "reads-and-writes",
             doc: "An erase is suspended for pages of the host that are to be programmed too, of domains with queues of their own that are \
                   not being collected. A program never is: while one is suspended a chip takes no other. The default times and \
                   numbers are our assumption.",
-            params: &[latency(60), resume(20), interval(250), most(16), PROGRAMS],
+            params: &[latency(60), resume(20), interval(250), STEP, most(16), PROGRAMS],
         },
     ],
 };
@@ -68,6 +68,12 @@ const fn interval(us: u64) -> Param {
     )
 }
 
+const STEP: Param = time(
+    "step",
+    0,
+    "The array stops only where a whole number of these is left to do: pulses, each with its verify. `0ns`: anywhere.",
+);
+
 const fn most(default: u32) -> Param {
     let kind = ParamKind::Integer { default, min: 1, max: 65_535 };
     Param { name: "most", kind, doc: "Suspends of one operation at most." }
@@ -88,6 +94,8 @@ pub struct SuspendLimits {
     pub resume: Duration,
     /// How long the array works at least between two suspends.
     pub interval: Duration,
+    /// It stops only where a whole number of these is left to do; zero: anywhere.
+    pub step: Duration,
     /// Suspends of one operation at most.
     pub most: u32,
     /// Programs of the host at most, of each suspend.
@@ -100,11 +108,21 @@ impl SuspendLimits {
         [PROGRAM, ERASE].map(|feature| SuspendLimits::new(feature.of(made)))
     }
 
+    /// When an operation that ends at `until` can stop, from `at` on.
+    #[inline]
+    pub fn between_steps(&self, at: Instant, until: Instant) -> Instant {
+        if self.step == Duration::ZERO || at >= until {
+            return at;
+        }
+        Instant(until.0 - (until.0 - at.0) / self.step.0 * self.step.0)
+    }
+
     fn new(selection: &Selection) -> Option<SuspendLimits> {
         (selection.name != "off").then(|| SuspendLimits {
             latency: selection.time("latency"),
             resume: selection.time("resume"),
             interval: selection.time("interval"),
+            step: selection.time("step"),
             most: selection.integer("most"),
             programs: if selection.name == "reads-and-writes" { selection.integer("programs") } else { 0 },
         })

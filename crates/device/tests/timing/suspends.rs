@@ -67,6 +67,28 @@ fn a_read_that_comes_during_a_program_suspends_it() {
     }
 }
 
+/// In steps of a quarter of the program it stops where one, two or three of them are left.
+#[test]
+fn an_array_that_works_in_steps_stops_between_them() {
+    const STEP: u64 = PROGRAM / 4;
+    let (mut config, times) = die(Cell::Slc, 12, 1);
+    config.device.features.get_mut("program_suspend").set("step", ParamValue::Time(Duration(STEP)));
+    let (begins, ends) = (times.bus, times.bus + PROGRAM);
+    let read = times.read(1, READ);
+    for at in (0..6).map(|sixth| (begins + INTERVAL + sixth * PROGRAM / 6) / 100 * 100) {
+        let (found, write, summary) = read_into_a_program(&config, at);
+        let stops = (1..=3).rev().map(|left| ends - left * STEP).find(|stops| *stops >= at.max(begins + INTERVAL));
+        let Some(stops) = stops else {
+            // The last step is not broken off, and the read waits for the end.
+            assert_eq!((found, write), (ends - at + read, ends), "a read at {at}");
+            assert_eq!(suspends(&summary).0, 0.0);
+            continue;
+        };
+        assert_eq!(found, stops - at + LATENCY + read, "a read at {at}");
+        assert_eq!(write, ends + LATENCY + read + RESUME, "a read at {at}");
+    }
+}
+
 #[test]
 fn a_program_that_ends_before_the_array_would_take_reads_is_not_suspended() {
     let (mut config, times) = die(Cell::Slc, 12, 1);

@@ -201,7 +201,7 @@ impl Operations {
     /// When the operation that a die's array works on can be suspended.
     pub(super) fn when(&self, die: Die, now: Instant) -> When {
         let (Operation { suspends, from, until, .. }, limits) = (&self.operations[die.index()], self.limits(die));
-        let at = now.max(*from + limits.interval);
+        let at = limits.between_steps(now.max(*from + limits.interval), *until);
         if *suspends >= limits.most || at + limits.latency >= *until {
             When::Never
         } else if at > now {
