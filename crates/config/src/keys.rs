@@ -30,7 +30,7 @@ words! {
     ProgramOrder { "consecutive" => ProgramOrder::Consecutive, "shadow" => ProgramOrder::Shadow }
     Multiplane { "off" => Multiplane::Off, "any" => Multiplane::Any, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
     Retention { "1y" => Retention::Year, "3m" => Retention::ThreeMonths }
-    Replay { "open" => Replay::Open, "closed" => Replay::Closed, "batch" => Replay::Batch }
+    Replay { "open" => Replay::Open, "closed" => Replay::Closed, "paced" => Replay::Paced, "batch" => Replay::Batch }
     Priority { "urgent" => Priority::Urgent, "weighted" => Priority::Weighted }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
     Discards { "trim" => Discards::Trim, "ignore" => Discards::Ignore }
@@ -404,6 +404,34 @@ pub(crate) const TENANT_KEYS: &[Key] = &[
         "false",
         "It sends nothing, while its namespace stays: to see the others without it.",
     ),
+    key(
+        "tenant",
+        "think",
+        Kind::Time { min: 0, max: TIME_MAX },
+        "\"0ns\"",
+        "So long after a request is complete the next one takes its place (`closed` and `paced`).",
+    ),
+    key(
+        "tenant",
+        "start",
+        Kind::Time { min: 0, max: 24 * TIME_MAX },
+        "\"0ns\"",
+        "When it begins to send, after the beginning of the run.",
+    ),
+    key(
+        "tenant",
+        "duration",
+        Kind::Time { min: 1, max: 24 * TIME_MAX },
+        "",
+        "So long after its start it sends no more: an end, beside those of its workload.",
+    ),
+    key(
+        "tenant",
+        "ramp",
+        Kind::Time { min: 0, max: 24 * TIME_MAX },
+        "\"0ns\"",
+        "Requests that it sends in this time after its start are not in its figures; its WAF has all its pages.",
+    ),
 ];
 
 const AFTER_FTL: &[Key] = &[
@@ -413,8 +441,9 @@ const AFTER_FTL: &[Key] = &[
         Kind::Word(names::<Replay>),
         "\"closed\"",
         "`open`: requests come at the workload's own times; `closed`: `queue_depth` requests are outstanding at all \
-         times, and arrival times are ignored; `batch`: as `closed`, but the next request is sent only when the write \
-         before it was accepted, by the write buffer or, without one, by flash.",
+         times, and arrival times are ignored; `paced` (of `[[tenant]]`): at the workload's own times, or later, when fewer than \
+         `queue_depth` are outstanding, and a latency begins then; `batch`: as `closed`, but the next request is sent only when the \
+         write before it was accepted, by the write buffer or, without one, by flash.",
     ),
     key(
         "host",

@@ -159,6 +159,9 @@ pub enum Replay {
     Open,
     /// `queue_depth` requests are outstanding at all times; arrival times are ignored.
     Closed,
+    /// At the workload's own times, or when fewer than `queue_depth` are outstanding if that is later; latencies begin then. Of
+    /// tenants only.
+    Paced,
     /// As [`Replay::Closed`], but no request is sent before the last write was accepted: as fast as the write
     /// buffer accepts.
     Batch,
@@ -322,7 +325,15 @@ pub struct Tenant {
     pub replay: Replay,
     /// Requests that it has sent and that are not complete, at most; `None`: no limit, in an open loop only.
     pub queue_depth: Option<u32>,
-    /// Its requests, in addresses of its namespace. In a closed or open loop without an end it goes on for as long as the others.
+    /// So long after a request is complete the next one takes its place, but in an open loop.
+    pub think: Duration,
+    /// When it begins to send.
+    pub start: Duration,
+    /// So long after that it sends no more, if its workload does not end before.
+    pub duration: Option<Duration>,
+    /// Requests of so long after its start are not in its figures.
+    pub ramp: Duration,
+    /// Its requests, in addresses of its namespace. Without an end it goes on for as long as the others.
     pub workload: Workload,
 }
 

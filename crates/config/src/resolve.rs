@@ -478,6 +478,11 @@ fn bind(reader: &mut Reader<'_>, registry: &Registry, seams: &mut [(&'static str
 
 fn host(reader: &mut Reader<'_>) -> Option<Host> {
     let replay = reader.word("host.replay");
+    if replay == Some(Replay::Paced) && !reader.tree.has(TENANT) {
+        let label =
+            "one host has a closed or an open loop; expected `replay = \"paced\"` in a `[[tenant]]`, or \"open\"";
+        reader.refuse("host.replay", "`paced` is a loop of tenants", label);
+    }
     let queue_depth = match reader.tree.has(TENANT) && !reader.tree.has(QUEUE_DEPTH) {
         true => Some(Some(TENANTS_DEPTH)),
         false => queue_depth(reader, replay),
@@ -628,7 +633,7 @@ fn rounds(reader: &mut Reader<'_>) -> Option<u64> {
 /// the loop a closed one: that takes their place.
 pub(crate) fn drop_arrivals(reader: &mut Reader<'_>, source: &mut Source, replay: Replay, executor: Option<Executor>) {
     let Source::Generator(generator) = source else { return };
-    if replay == Replay::Open || executor != Some(Executor::Timed) {
+    if matches!(replay, Replay::Open | Replay::Paced) || executor != Some(Executor::Timed) {
         return;
     }
     let closed_on = reader.tree.layer("host.replay").max(reader.tree.layer("run.executor"));

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use base::Duration;
+
 use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean};
 use crate::document::{KeyValue, Node, Value};
 use crate::keys::{TENANT_KEYS, Word};
@@ -12,7 +14,7 @@ use crate::model::{Executor, Host, Namespace, Priority, Replay, Source, Tenant, 
 use crate::reader::Reader;
 use crate::resolve;
 use crate::tree::{Leaf, Tree};
-use crate::units::{list, print_size};
+use crate::units::{list, print_size, print_time};
 
 /// The key of the array.
 pub(crate) const TENANT: &str = "tenant";
@@ -69,11 +71,11 @@ pub(crate) fn read(
     let is_weighted = host.is_some_and(|host| host.arbitration.name == "weighted");
     let has_end = written.iter().any(|tenant| {
         let has = |names: &[&str]| tenant.keys.iter().any(|(key, _)| names.contains(&key.as_str()));
-        has(&["volume", "requests", "trace"])
+        has(&["volume", "requests", "duration", "trace"])
             && !tenant.keys.iter().any(|(key, leaf)| key == "idle" && matches!(leaf.node.value, Value::Bool(true)))
     });
     if !has_end {
-        let label = "expected `requests` or `volume` in one of them that is not idle: those without go on for as long as the others";
+        let label = "expected `requests`, `volume` or `duration` in one of them that is not idle: those without go on for as long as the others";
         reader.refuse(TENANT, "no tenant has an end", label);
     }
     let (mut tenants, mut names, mut first) = (Vec::new(), BTreeSet::new(), 0);
@@ -277,10 +279,22 @@ fn tenant(
         }
     }
     let is_idle = part.flag("tenant.idle");
-    let has_end = ["workload.requests", "workload.volume", "workload.trace"].iter().any(|path| part.tree.has(path));
+    let (think, start, ramp) = (part.time("tenant.think"), part.time("tenant.start"), part.time("tenant.ramp"));
+    if replay == Some(Replay::Open) && think.is_some_and(|think| think > Duration::ZERO) {
+        let label = "an open loop waits for nothing; expected `replay = \"paced\"` or \"closed\", or no `think`";
+        part.refuse("tenant.think", "`tenant.think` has no effect in an open loop", label);
+    }
+    let duration = if part.tree.has("tenant.duration") { Some(part.time("tenant.duration")?) } else { None };
+    if let (Some(ramp), Some(duration)) = (ramp, duration)
+        && ramp >= duration
+    {
+        let label = format!("it is over after {}; expected less", print_time(duration));
+        part.refuse("tenant.ramp", "`tenant.ramp` leaves nothing to measure", label);
+    }
+    let ends = ["workload.requests", "workload.volume", "workload.trace", "tenant.duration"];
+    let has_end = ends.iter().any(|path| part.tree.has(path));
     if priority == Some(Priority::Urgent) && !has_end {
-        let label =
-            "the others might never have a turn again; expected `requests` or `volume`, or a priority of \"weighted\"";
+        let label = "the others might never have a turn again; expected `requests`, `volume` or `duration`, or a priority of \"weighted\"";
         part.refuse("tenant.priority", "an urgent tenant has no end", label);
     }
     let own = match namespace? {
@@ -298,6 +312,10 @@ fn tenant(
         priority: priority?,
         namespace: namespace?,
         is_idle: is_idle?,
+        think: think?,
+        start: start?,
+        duration,
+        ramp: ramp?,
         replay,
         queue_depth: queue_depth?,
         workload,
@@ -374,6 +392,12 @@ pub(crate) fn printed(tenant: &Tenant, is_weighted: bool) -> Vec<(&'static str, 
         ("idle", json!(tenant.is_idle)),
         ("replay", json!(tenant.replay.word())),
         ("queue_depth", tenant.queue_depth.map_or_else(|| json!(crate::keys::UNLIMITED), |depth| json!(depth))),
+        ("start", json!(print_time(tenant.start))),
     ]);
+    if tenant.replay != Replay::Open {
+        keys.push(("think", json!(print_time(tenant.think))));
+    }
+    keys.extend(tenant.duration.map(|duration| ("duration", json!(print_time(duration)))));
+    keys.push(("ramp", json!(print_time(tenant.ramp))));
     keys
 }

@@ -565,6 +565,9 @@ fn tenants() {
         "preset = \"tbm-small\"\ntenant = [3]\n".into(),
         "preset = \"tbm-small\"\ntenant = []\n".into(),
         "preset = \"tbm-small\"\n[host]\narbitration = \"weighted\"\n".into(),
+        "preset = \"tbm-small\"\n[host]\nreplay = \"paced\"\n".into(),
+        one("replay = \"open\"\nthink = \"1ms\""),
+        one("duration = \"1s\"\nramp = \"1s\""),
     ];
     let mut messages = texts(&cases.iter().map(String::as_str).collect::<Vec<_>>());
     for set in ["tenant.oen.weight=2", "tenant.one.weight=0", "tenant.one=3"] {

@@ -519,6 +519,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         wear.table(),
         device.recorder.utilisation_table(),
     ];
+    tables.extend(device.recorder.tenant_latency_table());
     tables.extend(device.locality.as_ref().map(Locality::table));
     tables.extend(device.recorder.split.iter().flat_map(|split| split.tables()));
     if let Some(buffer) = device.recorder.buffer()

@@ -197,7 +197,7 @@ impl Recorder {
 
     /// A request of a tenant is complete. Call it beside [`Recorder::completed`].
     pub fn completed_of(&mut self, tenant: usize, kind: RequestKind, arrived: Instant, now: Instant, bytes: u64) {
-        self.tenants[tenant].completed(kind, now.0.saturating_sub(arrived.0), now, bytes);
+        self.tenants[tenant].completed(kind, arrived, now, bytes);
     }
 
     /// The figures of the hosts that share the device; `None`: there is one.
@@ -479,24 +479,21 @@ impl Recorder {
             ("trim", self.latency(RequestKind::Trim)),
             ("flush", self.latency(RequestKind::Flush)),
         ];
-        let (mut names, mut bounds, mut counts, mut fractions) = (vec![], vec![], vec![], vec![]);
-        for (name, latency) in kinds {
-            let mut below = 0;
-            for (bound_ns, count) in latency.classes() {
-                below += count;
-                names.push(name);
-                bounds.push(crate::latency::us(bound_ns));
-                counts.push(count);
-                fractions.push(below as f64 / latency.count() as f64);
-            }
+        Table { name: "latency", columns: latency_columns(kinds) }
+    }
+
+    /// The table `tenant_latency`: as `latency`, for each of several hosts, by its place among them; `None`: there is one.
+    pub fn tenant_latency_table(&self) -> Option<Table> {
+        let columns = |tenant: &TenantFigures| latency_columns(tenant.latencies());
+        let mut of_each = self.tenants.iter().map(columns).zip(0..).map(|(columns, number)| {
+            let tenant = Column::U64(vec![number; columns[0].1.len()]);
+            std::iter::once(("tenant", tenant)).chain(columns).collect::<Vec<_>>()
+        });
+        let mut columns = of_each.next()?;
+        for more in of_each {
+            columns.iter_mut().zip(more).for_each(|((_, column), (_, more))| column.append(more));
         }
-        let columns = vec![
-            ("kind", Column::Text(names)),
-            ("latency_us", Column::F64(bounds)),
-            ("count", Column::U64(counts)),
-            ("cumulative_fraction", Column::F64(fractions)),
-        ];
-        Table { name: "latency", columns }
+        Some(Table { name: "tenant_latency", columns })
     }
 
     /// The table `utilisation`: per channel the fraction of time by cause, per die by kind of operation,
@@ -526,6 +523,27 @@ impl Recorder {
         columns.push(("idle", Column::F64(idle)));
         Table { name: "utilisation", columns }
     }
+}
+
+/// The occupied classes of histograms by kind: upper bound, count, and the fraction of requests up to it.
+fn latency_columns<'a>(kinds: impl IntoIterator<Item = (&'static str, &'a Latency)>) -> Vec<(&'static str, Column)> {
+    let (mut names, mut bounds, mut counts, mut fractions) = (vec![], vec![], vec![], vec![]);
+    for (name, latency) in kinds {
+        let mut below = 0;
+        for (bound_ns, count) in latency.classes() {
+            below += count;
+            names.push(name);
+            bounds.push(crate::latency::us(bound_ns));
+            counts.push(count);
+            fractions.push(below as f64 / latency.count() as f64);
+        }
+    }
+    vec![
+        ("kind", Column::Text(names)),
+        ("latency_us", Column::F64(bounds)),
+        ("count", Column::U64(counts)),
+        ("cumulative_fraction", Column::F64(fractions)),
+    ]
 }
 
 #[cfg(test)]

@@ -27,6 +27,19 @@ impl Column {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Puts the values of another column of its kind behind its own.
+    ///
+    /// # Panics
+    /// If it is of another kind.
+    pub(crate) fn append(&mut self, other: Column) {
+        match (self, other) {
+            (Column::U64(values), Column::U64(more)) => values.extend(more),
+            (Column::F64(values), Column::F64(more)) => values.extend(more),
+            (Column::Text(values), Column::Text(more)) => values.extend(more),
+            _ => panic!("columns of two kinds"),
+        }
+    }
 }
 
 /// Named columns of equal length.

@@ -14,22 +14,33 @@ pub struct TenantFigures {
     latencies: [Latency; 4],
     bytes_read: u64,
     bytes_written: u64,
+    /// Requests that it sent before are not in its figures.
+    from: Instant,
     /// When its last read or write was complete.
     end: Instant,
     /// The first of its logical pages, if they are its own.
     first: Option<Lpn>,
-    /// Its pages that were placed for the host, and copies of them.
-    placed: [u64; 2],
+    /// Its pages that were placed for the host, copies of them, and the bytes that it wrote, in all of the run.
+    placed: [u64; 3],
 }
 
 impl TenantFigures {
     /// Bytes of one.
     pub const BYTES: u64 = 4 * 350_000;
 
-    /// Nothing yet; its logical pages are its own from `first` on, if any are.
-    pub fn new(name: String, first: Option<Lpn>) -> TenantFigures {
+    /// Nothing yet; its logical pages are its own from `first` on, if any are. Requests count that it sends from `from` on.
+    pub fn new(name: String, first: Option<Lpn>, from: Instant) -> TenantFigures {
         let latencies = std::array::from_fn(|_| Latency::new());
-        TenantFigures { name, latencies, bytes_read: 0, bytes_written: 0, end: Instant::ZERO, first, placed: [0; 2] }
+        TenantFigures {
+            name,
+            latencies,
+            bytes_read: 0,
+            bytes_written: 0,
+            from,
+            end: Instant::ZERO,
+            first,
+            placed: [0; 3],
+        }
     }
 
     /// One of its pages was placed, or copied, by the tenant in whose part it lies.
@@ -41,9 +52,13 @@ impl TenantFigures {
         }
     }
 
-    /// A request of `bytes` bytes is complete, `ns` after it was sent.
-    pub fn completed(&mut self, kind: RequestKind, ns: u64, now: Instant, bytes: u64) {
-        self.latencies[kind as usize].record(ns);
+    /// A request of `bytes` bytes that was sent at `sent` is complete.
+    pub fn completed(&mut self, kind: RequestKind, sent: Instant, now: Instant, bytes: u64) {
+        self.placed[2] += if kind == RequestKind::Write { bytes } else { 0 };
+        if sent < self.from {
+            return;
+        }
+        self.latencies[kind as usize].record(now.0.saturating_sub(sent.0));
         match kind {
             RequestKind::Read => self.bytes_read += bytes,
             RequestKind::Write => self.bytes_written += bytes,
@@ -52,14 +67,25 @@ impl TenantFigures {
         self.end = now;
     }
 
-    /// Rates are from `start` on, to the last completion of its own. `waf`: bytes of its pages that were placed, by whomever, by the
+    /// Its latencies, by the name of the kind of request.
+    pub(crate) fn latencies(&self) -> [(&'static str, &Latency); 4] {
+        let of = |kind: RequestKind| &self.latencies[kind as usize];
+        [
+            ("read", of(RequestKind::Read)),
+            ("write", of(RequestKind::Write)),
+            ("trim", of(RequestKind::Trim)),
+            ("flush", of(RequestKind::Flush)),
+        ]
+    }
+
+    /// Rates are from `start` on, or later from when its figures begin, to the last completion of its own. `waf`: bytes of its pages that were placed, by whomever, by the
     /// bytes that it wrote; pages have `page_bytes`.
     pub fn to_json(&self, start: Instant, page_bytes: u64) -> Value {
         let of = |kind: RequestKind| &self.latencies[kind as usize];
         let (read, write) = (of(RequestKind::Read), of(RequestKind::Write));
-        let elapsed_ns = self.end.0.saturating_sub(start.0);
-        let [of_host, copies] = self.placed;
-        let written = self.first.is_some() && self.bytes_written > 0;
+        let elapsed_ns = self.end.0.saturating_sub(start.max(self.from).0);
+        let [of_host, copies, bytes_written] = self.placed;
+        let written = self.first.is_some() && bytes_written > 0;
         let per_second = |count: u64| (elapsed_ns > 0).then(|| count as f64 / elapsed_ns as f64 * 1e9);
         json!({
             "name": self.name,
@@ -73,7 +99,7 @@ impl TenantFigures {
             "iops": per_second(read.count() + write.count()),
             "throughput_mb_s": per_second(self.bytes_read + self.bytes_written).map(|bytes| bytes / 1e6),
             "copied_pages": self.first.map(|_| copies),
-            "waf": written.then(|| ((of_host + copies) * page_bytes) as f64 / self.bytes_written as f64),
+            "waf": written.then(|| ((of_host + copies) * page_bytes) as f64 / bytes_written as f64),
             "latency_us": read.merged(write).to_json(),
             "read_latency_us": read.to_json(),
             "write_latency_us": write.to_json(),

@@ -407,6 +407,7 @@ impl TenantWorkload {
     ) -> Result<TenantWorkload, WorkloadError> {
         let (first, capacity) = tenant.namespace.map_or((0, user_capacity), |space| (space.first, space.bytes));
         let has_end = tenant.workload.end != model::End::default()
+            || tenant.duration.is_some()
             || matches!(tenant.workload.source, model::Source::Trace { .. });
         let requests = match tenant.is_idle {
             true => Workload::listed(Vec::new()),

@@ -11,7 +11,7 @@ from ftlab.results.result import Result
 if TYPE_CHECKING:
     from ftlab.api.simulation import Job
 
-ENDS = ("requests", "volume", "trace")
+ENDS = ("requests", "volume", "duration", "trace")
 """Keys that end a tenant by themselves."""
 
 

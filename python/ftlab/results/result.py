@@ -24,10 +24,10 @@ Columns: TypeAlias = "dict[str, NDArray[Any]]"
 TABLES = ("series", "latency", "wear", "utilisation")
 """The tables of every result, each a Parquet file of the same name in an output directory."""
 
-OPTIONAL_TABLES = ("buffer", "locality", "latency_parts", "requests")
-"""The tables of some results: with a write buffer in time, its dirty pages by channel; with data clustering
-(`separation = "dac"`), the distribution of the workload's locality ω; with `run.latency_parts`, the parts of latencies
-by class; with `run.per_request`, every read and write.
+OPTIONAL_TABLES = ("tenant_latency", "buffer", "locality", "latency_parts", "requests")
+"""The tables of some results: with tenants, the latencies of each; with a write buffer in time, its dirty pages by
+channel; with data clustering (`separation = "dac"`), the distribution of the workload's locality ω; with
+`run.latency_parts`, the parts of latencies by class; with `run.per_request`, every read and write.
 """
 
 SCHEMA = "ftlab.summary/1"

@@ -185,8 +185,10 @@ impl Setup<'_, '_> {
         if let Source::Tenants(tenants) = &config.workload.source {
             let page_size = device.page_size;
             let first = |space: Namespace| page_size.page_of(space.first);
-            let figures =
-                tenants.iter().map(|tenant| TenantFigures::new(tenant.name.clone(), tenant.namespace.map(first)));
+            let figures = tenants.iter().map(|tenant| {
+                let from = Instant::ZERO + tenant.start + tenant.ramp;
+                TenantFigures::new(tenant.name.clone(), tenant.namespace.map(first), from)
+            });
             device.recorder.watch_tenants(figures.collect());
         } else if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));

@@ -19,6 +19,10 @@ fn tenant(name: &str, first: u64, pages: u64, reads: f64, depth: u32, requests: 
         priority: Priority::Weighted,
         namespace: Some(Namespace { first: first * PAGE, bytes: pages * PAGE }),
         is_idle: false,
+        think: Duration::ZERO,
+        start: Duration::ZERO,
+        duration: None,
+        ramp: Duration::ZERO,
         replay: Replay::Closed,
         queue_depth: Some(depth),
         workload,
@@ -127,6 +131,97 @@ fn a_paced_writer_keeps_its_rate_beside_a_closed_reader() {
     assert!((iops * mean / 1e6 - 1.0).abs() < 1e-6, "one read at a time: {iops} {mean} {reads}");
 }
 
+/// Sets the time from one request of a tenant to the next.
+fn pace(tenant: &mut Tenant, interval_ns: u64) {
+    let Source::Generator(generator) = &mut tenant.workload.source else { unreachable!() };
+    (tenant.replay, generator.interval) = (Replay::Paced, Duration(interval_ns));
+}
+
+/// Where the device keeps up a paced loop is an open one; where it does not, one with as many requests outstanding as a closed loop,
+/// whose latencies begin when a place is free and not when a request would have liked to come.
+#[test]
+fn a_paced_loop_is_held_back_by_its_own_depth() {
+    let with = |replay, interval_ns| {
+        let mut one = tenant("one", 0, 2304, 1.0, 2, Some(3000));
+        pace(&mut one, interval_ns);
+        one.replay = replay;
+        if replay == Replay::Closed {
+            pace(&mut one, 0);
+            one.replay = replay;
+        }
+        run(&shared(vec![one], "round-robin", 1, 64))
+    };
+    let mean = |summary: &Value| number(summary, "one", "latency_us.mean");
+    let (slow, open) = (with(Replay::Paced, 400_000), with(Replay::Open, 400_000));
+    assert_eq!(of(&slow, "one"), of(&open, "one"), "there was always a place");
+    let (fast, closed) = (with(Replay::Paced, 10_000), with(Replay::Closed, 0));
+    // All but the first requests, which come one by one.
+    assert!((mean(&fast) / mean(&closed) - 1.0).abs() < 0.01, "{} {}", mean(&fast), mean(&closed));
+    assert!(mean(&with(Replay::Open, 10_000)) > 100.0 * mean(&fast), "an open loop falls behind");
+}
+
+/// A tenant begins and ends in time, whatever its loop; one without an end goes on until then.
+#[test]
+fn tenants_begin_and_end_in_time() {
+    const MS: u64 = 1_000_000;
+    for replay in [Replay::Closed, Replay::Paced, Replay::Open] {
+        let mut one = tenant("one", 0, 600, 1.0, 2, None);
+        if replay != Replay::Closed {
+            pace(&mut one, MS);
+        }
+        (one.replay, one.start, one.duration) = (replay, Duration(20 * MS), Some(Duration(30 * MS)));
+        let summary = run(&shared(vec![one.clone(), tenant("other", 600, 600, 1.0, 1, None)], "round-robin", 1, 8));
+        let (reads, seconds) = (number(&summary, "one", "reads"), number(&summary, "one", "simulated_s"));
+        if replay == Replay::Closed {
+            assert!(reads > 300.0, "{reads}");
+        } else {
+            assert_eq!(reads, 30.0, "one each millisecond, {replay:?}");
+        }
+        assert!((0.029..0.031).contains(&seconds), "{replay:?}: {seconds}, from its start on");
+        let other = number(&summary, "other", "simulated_s");
+        assert!((0.049..0.051).contains(&other), "{replay:?}: {other}");
+        // A ramp takes its requests out of the figures.
+        one.ramp = Duration(10 * MS);
+        let ramped = run(&shared(vec![one, tenant("other", 600, 600, 1.0, 1, None)], "round-robin", 1, 8));
+        let (left, seconds) = (number(&ramped, "one", "reads"), number(&ramped, "one", "simulated_s"));
+        assert!((left / reads - 2.0 / 3.0).abs() < 0.06, "{replay:?}: {left} of {reads}");
+        assert!((0.019..0.021).contains(&seconds), "{replay:?}: {seconds}");
+        assert_eq!(figure(&ramped, "host.reads"), figure(&summary, "host.reads"), "the run is the same");
+    }
+}
+
+/// A place that thinks is taken again so much later, and latencies are those of a device with less to do.
+#[test]
+fn a_place_thinks() {
+    let mut one = tenant("one", 0, 2304, 1.0, 1, Some(1000));
+    one.think = Duration(150_000);
+    let summary = run(&shared(vec![one], "round-robin", 1, 8));
+    let (seconds, mean) = (number(&summary, "one", "simulated_s"), number(&summary, "one", "latency_us.mean"));
+    assert!((seconds * 1e6 / (1000.0 * mean + 999.0 * 150.0) - 1.0).abs() < 1e-6, "{seconds} {mean}");
+}
+
+/// The histogram of each tenant has its requests, and all of them together are those of the host.
+#[test]
+fn each_tenant_has_a_histogram() {
+    let tenants = vec![tenant("a", 0, 600, 0.5, 4, Some(900)), tenant("b", 600, 600, 1.0, 2, Some(700))];
+    let config = shared(tenants, "round-robin", 1, 8);
+    let outcome = device::simulate(&config, &mut device::Options::default()).expect("a run");
+    let table = |name: &str| outcome.tables.iter().find(|table| table.name == name).expect("the table");
+    let (each, all) = (table("tenant_latency"), table("latency"));
+    let (Some(metrics::Column::U64(numbers)), Some(metrics::Column::U64(counts))) =
+        (each.column("tenant"), each.column("count"))
+    else {
+        unreachable!()
+    };
+    for (number, requests) in [(0, 900), (1, 700)] {
+        let of = numbers.iter().zip(counts).filter(|(other, _)| **other == number);
+        assert_eq!(of.map(|(_, count)| count).sum::<u64>(), requests);
+    }
+    let Some(metrics::Column::U64(of_all)) = all.column("count") else { unreachable!() };
+    // `all` and its parts, reads and writes.
+    assert_eq!(of_all.iter().sum::<u64>(), 2 * counts.iter().sum::<u64>());
+}
+
 /// A namespace that nobody wrote stays empty, whatever its neighbours on both sides write.
 #[test]
 fn namespaces_are_apart() {
@@ -217,6 +312,15 @@ fn random_tenants_lose_nothing() {
                 let Source::Generator(generator) = &mut one.workload.source else { unreachable!() };
                 (generator.interval, generator.poisson) = (Duration(1 + random.below(900_000)), random.below(2) == 0);
             }
+            if random.below(3) == 0 {
+                one.start = Duration(random.below(50_000_000));
+                one.replay = *pick(&mut random, &[Replay::Closed, Replay::Closed, Replay::Open]);
+                if one.replay == Replay::Closed {
+                    pace(&mut one, random.below(300_000));
+                }
+                one.think = Duration(random.below(2) * random.below(200_000));
+                one.ramp = Duration(random.below(2) * 1_000_000);
+            }
             left -= pages;
             tenants.push(one);
         }
@@ -236,6 +340,7 @@ fn random_tenants_lose_nothing() {
             let done = number(&summary, &tenant.name, "reads") + number(&summary, &tenant.name, "writes");
             match tenant.workload.end.requests {
                 _ if tenant.is_idle => assert_eq!(done, 0.0, "seed {seed}: {}", tenant.name),
+                Some(_) if tenant.ramp > Duration::ZERO => {}
                 Some(requests) => assert_eq!(done, requests as f64, "seed {seed}: {}", tenant.name),
                 None => {}
             }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Instant, Request};
+use base::{Duration, Instant, Request};
 use config::model::{self, Replay, Source};
 use workload::Workload;
 
@@ -23,19 +23,28 @@ struct SubmissionQueue {
     is_over: bool,
     /// It goes on for as long as those that have an end.
     has_end: bool,
+    /// When it begins to send.
+    start: Instant,
+    /// From then on it sends no more.
+    until: Instant,
     /// Requests that the device has.
     in_device: u32,
-    /// In an open loop, as many as it may have there; beyond that they wait in the queue either way.
-    most: u32,
-    /// In a closed loop: since when each of the commands waits that the device has not taken. `None`: an open loop.
-    sent: Option<VecDeque<Instant>>,
+    places: Places,
+}
+
+/// Requests that a tenant may have outstanding.
+enum Places {
+    /// An open loop: requests wait in the queue from their own times on, and the device has at most so many of them.
+    Open { most: u32 },
+    /// Since when each place of its own is free. A request goes there, not before its time if it is paced.
+    Own { free_since: VecDeque<Instant>, is_paced: bool, think: Duration },
 }
 
 /// A command that the controller takes.
 #[derive(Clone, Copy)]
 struct TakenCommand {
     tenant: usize,
-    /// When its latency begins: its own time in an open loop, and when it was sent in a closed one.
+    /// When its latency begins: its own time in an open loop, and else when it was sent.
     since: Instant,
 }
 
@@ -56,14 +65,17 @@ impl Tenants {
     /// `None`: the workload is that of one host.
     pub(in crate::timed) fn new(config: &config::Config, workload: &Workload) -> Option<Box<Tenants>> {
         let Source::Tenants(tenants) = &config.workload.source else { return None };
-        let queue = |(number, tenant): (usize, &model::Tenant)| SubmissionQueue {
-            drawn: VecDeque::with_capacity(BATCH),
-            is_over: tenant.is_idle,
-            has_end: tenant.is_idle || workload.has_end(number),
-            in_device: 0,
-            most: tenant.queue_depth.unwrap_or(u32::MAX),
-            sent: (tenant.replay != Replay::Open)
-                .then(|| (0..tenant.queue_depth.unwrap_or(1)).map(|_| Instant::ZERO).collect()),
+        let queue = |(number, tenant): (usize, &model::Tenant)| {
+            let start = Instant::ZERO + tenant.start;
+            SubmissionQueue {
+                drawn: VecDeque::with_capacity(BATCH),
+                is_over: tenant.is_idle,
+                has_end: tenant.is_idle || workload.has_end(number),
+                start,
+                until: tenant.duration.map_or(Instant::NEVER, |duration| start + duration),
+                in_device: 0,
+                places: Places::of(tenant, start),
+            }
         };
         Some(Box::new(Tenants {
             queues: tenants.iter().enumerate().map(queue).collect(),
@@ -88,6 +100,7 @@ impl Tenants {
     ) -> Result<Option<Request>, RunError> {
         for number in 0..self.queues.len() {
             self.draw(number, workload)?;
+            self.queues[number].end_in_time(now);
         }
         self.end_with_the_others();
         let Tenants { queues, arbiter, .. } = self;
@@ -109,7 +122,8 @@ impl Tenants {
         self.drawn.clear();
         workload.fill_of(number, &mut self.drawn, BATCH)?;
         queue.is_over = self.drawn.is_empty();
-        queue.drawn.extend(&self.drawn);
+        let begin = |at: Instant| if queue.places.keep_times() { queue.start + Duration(at.0) } else { queue.start };
+        queue.drawn.extend(self.drawn.iter().map(|request| Request { at: begin(request.at), ..*request }));
         Ok(())
     }
 
@@ -125,10 +139,9 @@ impl Tenants {
         }
     }
 
-    /// When the next request of an open loop comes for which its queue has room.
+    /// When the next request comes that waits for nothing but its time.
     pub(in crate::timed) fn next_arrival(&self) -> Option<Instant> {
-        let open = self.queues.iter().filter(|queue| queue.sent.is_none() && queue.in_device < queue.most);
-        open.filter_map(|queue| Some(queue.drawn.front()?.at)).min()
+        self.queues.iter().filter_map(SubmissionQueue::comes).min()
     }
 
     /// When the latency of the command begins that was taken last.
@@ -152,8 +165,8 @@ impl Tenants {
         let tenant = usize::from(self.of_place[place.0 as usize]);
         let queue = &mut self.queues[tenant];
         queue.in_device -= 1;
-        if let Some(sent) = &mut queue.sent {
-            sent.push_back(now);
+        if let Places::Own { free_since, think, .. } = &mut queue.places {
+            free_since.push_back(now + *think);
         }
         tenant
     }
@@ -169,18 +182,53 @@ fn takes_no_time() -> RunError {
 }
 
 impl SubmissionQueue {
+    /// When it has a command for the device; `None`: when one is complete, or never.
+    fn comes(&self) -> Option<Instant> {
+        let at = self.drawn.front()?.at;
+        match &self.places {
+            Places::Open { most } => (self.in_device < *most).then_some(at),
+            Places::Own { free_since, .. } => Some(at.max(*free_since.front()?)),
+        }
+    }
+
     /// True if it has a command for the device.
     fn waits(&self, now: Instant) -> bool {
-        let Some(front) = self.drawn.front() else { return false };
-        match &self.sent {
-            Some(sent) => !sent.is_empty(),
-            None => front.at <= now && self.in_device < self.most,
+        self.comes().is_some_and(|at| at <= now)
+    }
+
+    /// Sends no more from `until` on. An open loop has sent what came before.
+    fn end_in_time(&mut self, now: Instant) {
+        let Some(front) = self.drawn.front() else { return };
+        let sends = if matches!(self.places, Places::Open { .. }) { front.at } else { now.max(front.at) };
+        if sends >= self.until {
+            self.is_over = true;
+            self.drawn.clear();
         }
     }
 
     fn take(&mut self) -> (Request, Instant) {
-        let request = self.drawn.pop_front().expect("it waits");
-        let since = self.sent.as_mut().map_or(request.at, |sent| sent.pop_front().expect("it was sent"));
-        (request, since)
+        let since = self.comes().expect("it waits");
+        if let Places::Own { free_since, .. } = &mut self.places {
+            free_since.pop_front();
+        }
+        (self.drawn.pop_front().expect("it waits"), since)
+    }
+}
+
+impl Places {
+    fn of(tenant: &model::Tenant, start: Instant) -> Places {
+        match tenant.replay {
+            Replay::Open => Places::Open { most: tenant.queue_depth.unwrap_or(u32::MAX) },
+            replay => Places::Own {
+                free_since: vec![start; tenant.queue_depth.unwrap_or(1) as usize].into(),
+                is_paced: replay == Replay::Paced,
+                think: tenant.think,
+            },
+        }
+    }
+
+    /// True if requests have times.
+    fn keep_times(&self) -> bool {
+        !matches!(self, Places::Own { is_paced: false, .. })
     }
 }
