@@ -15,7 +15,7 @@ use files::Interrupt;
 const LIVES: u64 = 60;
 
 /// Managements of read disturb that units go with.
-const SCHEMES: [&str; 3] = ["refresh", "redftl", "read-leveling"];
+const SCHEMES: [&str; 5] = ["refresh", "redftl", "read-leveling", "hot-low-density", "ipr"];
 
 const UNITS: [&str; 4] = ["page", "8KiB", "4KiB", "2KiB"];
 
@@ -50,8 +50,7 @@ fn random(seed: u64) -> Config {
     if ftl::paired::keeps_track(config.ftl.get("paired_page").name) {
         choose(&mut config.ftl, "paired_page", "none", &[]);
     }
-    let only = [("mapping", "page"), ("migration", "off-chip")];
-    only.iter().for_each(|(seam, name)| choose(&mut config.ftl, seam, name, &[]));
+    choose(&mut config.ftl, "mapping", "page", &[]);
     if config.ftl.get("reclaim_unit").name == "superblock" {
         let sector = 512 * config.in_step().parts();
         let mut units = [("4KiB", 4096), ("2KiB", 2048), ("1KiB", 1024)].into_iter();
@@ -125,7 +124,7 @@ fn units_are_refreshed_before_they_are_read_too_often() {
             config.device.cell = Cell::Mlc;
             config.device.pages_per_block *= 2;
         }
-        config.device.blocks_per_plane += 12;
+        config.device.blocks_per_plane += if is_low { 36 } else { 12 };
         let full = 2 * parts * config.device.pages_per_block + 60;
         config.device.wear.read_limit = Some([full, 6 * full]);
         config.workload.source = Source::Generator(generator("zipf", 512 * (1 + seed % 9), 0.9, 0));
@@ -241,6 +240,60 @@ fn units_of_paired_pages_survive_what_their_protection_is_for() {
         }
     }
     assert!(runs > 1000 && lost > 50, "{runs} lives, {lost} with losses");
+}
+
+/// Writes of flash pages, by which some stay whole.
+fn copying(unit: &str, reclaim_unit: &str, way: &str) -> Config {
+    let mut config = small(unit, reclaim_unit, "page", "none", "none");
+    choose(&mut config.ftl, "migration", way, &[]);
+    if way == "copyback" {
+        config.device.wear.copyback = forgiving();
+    }
+    let most = device::largest_user_capacity(&config) * 9 / 10;
+    config.device.user_capacity = config.device.user_capacity.min(most / (32 << 10) * (32 << 10));
+    config.workload.source = Source::Generator(generator("zipf", 40 << 10, 0.0, config.device.user_capacity));
+    config.workload.end.requests = Some(1500);
+    device::check(&config).unwrap_or_else(|refusal| panic!("{unit} {reclaim_unit} {way}: {refusal}"));
+    config
+}
+
+/// Every way by copyback, with and without time. What is copied are whole flash pages, of twin blocks whole rows; what a row holds of
+/// others goes through the controller.
+#[test]
+fn whole_flash_pages_are_copied_inside_their_planes() {
+    for unit in UNITS {
+        for (reclaim_unit, together) in [("block", 1.0), ("twin", 2.0)] {
+            for way in ["copyback", "fastgc", "rcpb"] {
+                for executor in [Executor::Count, Executor::Timed] {
+                    let mut config = copying(unit, reclaim_unit, way);
+                    execute(&mut config, executor);
+                    let (summary, what) = (run(&config), format!("{unit} {reclaim_unit} {way} {executor:?}"));
+                    let copied = figure(&summary, "flash.copybacks");
+                    let parts = unit[..1].parse::<u32>().map_or(1.0, |size| together * f64::from(16 / size));
+                    assert!(copied > 100.0 && copied % parts == 0.0, "{what}: {copied}");
+                    assert!(unit == "page" || figure(&summary, "policy.migration.off_chip") > 0.0, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn copied_flash_pages_survive_faults() {
+    let mut runs = 0;
+    for unit in UNITS {
+        for reclaim_unit in ["block", "twin"] {
+            let config = copying(unit, reclaim_unit, "copyback");
+            for (trouble, stride) in
+                [(Trouble::ProgramFailure, 97), (Trouble::PowerCut, 211), (Trouble::SecondCut, 211)]
+            {
+                let tally = try_everywhere(&config, trouble, 2, stride, &Interrupt::default()).unwrap();
+                assert_eq!(tally.losing, 0, "{unit} {reclaim_unit} {trouble:?}: {:?}", tally.first);
+                runs += tally.runs;
+            }
+        }
+    }
+    assert!(runs > 500, "{runs} lives");
 }
 
 #[test]
@@ -403,8 +456,6 @@ fn what_units_cannot_be_is_refused() {
         (refusal(&|config| config.device.page_size = 6144), "a map unit of 4KiB is no part of a flash page of 6KiB"),
         (chosen("mapping", "fast"), "page mapping alone"),
         (chosen("paired_page", "lsb-backup"), "no copies of lower pages"),
-        (chosen("migration", "rcpb"), "copies through the controller"),
-        (chosen("read_disturb", "ipr"), "no guard levels"),
         (refusal(&|config| superblock(config, 6)), "4KiB on 12 of them are no whole sectors"),
     ];
     for (text, expected) in texts {

@@ -379,7 +379,7 @@ fn random_devices_with_every_subset_keep_their_data() {
 }
 
 /// Members that map units below the flash page go with.
-const ON_UNITS: u32 = TWIN | AHEAD;
+const ON_UNITS: u32 = TWIN | RCPB | AHEAD | IPR;
 
 /// The same with half, a quarter and an eighth of a flash page to a unit, for the subsets that go with units.
 #[test]

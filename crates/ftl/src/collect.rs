@@ -209,12 +209,12 @@ impl<M: Mechanisms> PageMap<M> {
     #[cold]
     fn fill_up_unit(&mut self, domain: Domain, open: Unit, array: &mut impl Array) {
         let own = self.kernel.geometry().domain_of_unit(open);
-        let had_job = self.kernel.job(own).is_some();
+        let was_busy = self.is_busy(own);
         let placed = self.pad_unit(own, open).expect("pages wait in active units");
         if !array.combined(Cause::Pad, &Group::EMPTY, placed) {
             self.repair(placed.at, DataSource::Controller, array);
         }
-        if own != domain && !had_job && self.kernel.job(own).is_some() {
+        if own != domain && !was_busy && self.is_busy(own) {
             self.collect(own, u32::MAX, array);
         }
     }

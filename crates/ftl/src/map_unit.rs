@@ -133,7 +133,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             "use larger units, or fewer pages in a block".into(),
         );
     }
-    let others: [(&Selection, &str, &[&str], &str); 4] = [
+    let others: [(&Selection, &str, &[&str], &str); 2] = [
         (
             policies.mapping,
             "mapping",
@@ -145,18 +145,6 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             "paired_page",
             &["none", "page-buffer", "supercap"],
             "no copies of lower pages, which are of whole flash pages",
-        ),
-        (
-            policies.migration,
-            "migration",
-            &["off-chip"],
-            "copies through the controller: a copyback is of a whole flash page",
-        ),
-        (
-            policies.read_disturb,
-            "read_disturb",
-            &["ignore", "refresh", "redftl", "read-leveling"],
-            "no guard levels, which are those of whole flash pages",
         ),
     ];
     for (chosen, seam, only, reason) in others {

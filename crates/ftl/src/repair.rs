@@ -60,10 +60,10 @@ impl<M: Mechanisms> PageMap<M> {
     fn write_anew(&mut self, domain: Domain, stream: Stream, page: Hurt, array: &mut impl Array) {
         let Hurt { lpn, at, source } = page;
         // Of several wordlines there may be guard pages between them.
-        if let Some(guard) = self.place_guard(domain, stream)
-            && !array.combined(Cause::Backup, &Group::EMPTY, guard)
-        {
-            self.repair(guard.at, DataSource::Controller, array);
+        while let Some(guard) = self.place_guard(domain, stream) {
+            if !array.combined(Cause::Backup, &Group::EMPTY, guard) {
+                self.repair(guard.at, DataSource::Controller, array);
+            }
         }
         if self.kernel.lookup(lpn) != Some(at) {
             return;

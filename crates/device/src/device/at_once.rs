@@ -32,10 +32,9 @@ impl<'a> AtOnce<'a> {
     /// Places a page, whose last version that is older lies at `old`.
     #[inline(always)]
     fn program(&mut self, cause: Cause, placed: Placed, data: Content, old: Option<Ppn>) -> bool {
-        self.counters.count(cause, OpKind::Program, 1);
-        if placed.way == Way::Again {
-            self.counters.reprograms += 1;
-        }
+        let again = placed.way == Way::Again;
+        self.counters.count(cause, OpKind::Program, if again { self.flash.parts() } else { 1 });
+        self.counters.reprograms += u64::from(again);
         let programmed = self.flash.place(placed, content_of(self.flash, placed, data), old);
         self.counters.first_passes += self.flash.take_first_passes();
         programmed == Programmed::Done
@@ -79,6 +78,12 @@ impl<'a> AtOnce<'a> {
             }
         };
         (content, old)
+    }
+
+    /// Places a page that holds nothing, likewise.
+    pub(crate) fn place_dummy(&mut self, to: Placed) {
+        let data = content_of(self.flash, to, Content::EMPTY);
+        self.flash.place(to, data, None).expect_done();
     }
 
     /// Places a page anew, where programs take time and another one counts it. Returns whether its data were left.

@@ -10,7 +10,7 @@ use base::{Block, Page, Ppn, Unit};
 use ftl::{PageAddress, PagePayload, Placed, Way};
 use nand::{ProgramMode, StoreKind};
 
-use super::faults::{Buffered, FailedProgram, Fate};
+use super::faults::{FailedProgram, Fate};
 use super::frames::{Data, Frame, Frames};
 use super::{Content, Flash, Programmed, Stamp, obey};
 
@@ -146,10 +146,10 @@ impl Flash {
     /// Places a copy of a page inside its plane, likewise.
     pub(crate) fn place_copy(&mut self, from: Ppn, to: Placed) -> Programmed {
         assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
-        if self.assembly.is_open {
+        if self.assembly.delays {
             let (at, old) = (self.note_placed(to.at), self.hold_back(Some(from)));
             self.assembly.frames.insert(at, Frame { data: Data::Copied { from, tag: to.tag }, is_needed: true, old });
-            return Programmed::Done;
+            return if self.assembly.is_open { Programmed::Done } else { self.program_if_whole(to.at) };
         }
         self.copyback(from, to.at, to.tag)
     }
@@ -240,12 +240,10 @@ impl Flash {
         }
     }
 
-    /// A placed page is programmed by itself where others gather: it is copied inside its plane or programmed once more, or its block
-    /// uses LSB pages only.
+    /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.
     fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
         let data = self.assembly.frames.get((block, page)).map(|frame| frame.data);
-        let is_special =
-            matches!(data, Some(Data::Copied { .. } | Data::Held { way: Way::Again | Way::BeginsLsbOnly, .. }));
+        let is_special = matches!(data, Some(Data::Held { way: Way::Again | Way::BeginsLsbOnly, .. }));
         is_special || self.nand.blocks()[block.index()].is_lsb_only()
     }
 
@@ -256,10 +254,10 @@ impl Flash {
 
     /// The array programs a page of several; their data are stored when all of them are there.
     pub(super) fn program_page(&mut self, block: Block, page: Page) {
-        if self.is_placed_as((block, page), Way::Guard) {
-            self.array_programs_as(block, page, Way::Guard, true);
-        } else {
-            self.array_programs(block, page);
+        match self.assembly.frames.get((block, page)).map(|frame| frame.data) {
+            Some(Data::Copied { from, tag }) => self.array_copies(self.address(from), (block, page), tag),
+            Some(Data::Held { way: Way::Guard, .. }) => self.array_programs_as(block, page, Way::Guard, true),
+            _ => self.array_programs(block, page),
         }
     }
 
@@ -404,13 +402,16 @@ impl Flash {
         obey(self.nand.program_as(block, page, mode, ends));
     }
 
-    /// The program of a page that does not come to its end. A page buffer has what it destroys, but for a page that is programmed once
-    /// more: that destroys nothing else.
+    /// A flash page once more, by its last part, to the end or not. It destroys nothing else.
+    fn array_reprograms(&mut self, block: Block, last: Page, ends: bool) {
+        let end = last.number() + 1;
+        Page::all(end - self.geometry.parts..end)
+            .for_each(|part| self.array_programs_as(block, part, Way::Again, ends));
+    }
+
+    /// The program of a page that does not come to its end. A page buffer has what it destroys.
     fn program_fails(&mut self, block: Block, page: Page, way: Way) -> Programmed {
-        match way {
-            Way::Again => self.page_buffer.clear(),
-            _ => self.fill_page_buffer(block, page),
-        }
+        self.fill_page_buffer(block, page);
         self.array_programs_as(block, page, way, false);
         self.told_of_failure()
     }
@@ -445,28 +446,26 @@ impl Flash {
         self.array_programs(block, page);
     }
 
-    /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
-    /// command's address cycles. Of a part of a flash page that fails the data are held, from where it was to be copied.
+    /// A page, from another one of its plane. The controller changes only what its spare area says of the place, which goes with the
+    /// command's address cycles.
+    fn array_copies(&mut self, from: (Block, Page), to: (Block, Page), tag: u128) {
+        obey(self.nand.copyback(from, to));
+        if !self.nand.is_lost(to.0, to.1) {
+            let content = self.content_at(to.0, to.1).tagged(tag);
+            self.nand.store(to.0, to.1, content.data, content.spare);
+        }
+    }
+
+    /// Copies a page inside its plane.
     #[inline(never)]
     pub(crate) fn copyback(&mut self, from: Ppn, at: Ppn, tag: u128) -> Programmed {
         let (from, to) = (self.address(from), self.address(at));
         match self.fate_of_program(to.0, to.1) {
             Fate::Completes => {
-                obey(self.nand.copyback(from, to));
-                if !self.nand.is_lost(to.0, to.1) {
-                    let content = self.content_at(to.0, to.1).tagged(tag);
-                    self.nand.store(to.0, to.1, content.data, content.spare);
-                }
+                self.array_copies(from, to, tag);
                 Programmed::Done
             }
-            Fate::Fails => {
-                let programmed = self.program_fails(to.0, to.1, Way::Plain);
-                if self.gathers() && programmed == Programmed::Failed {
-                    let content = self.content_at(from.0, from.1).tagged(tag);
-                    self.page_buffer.push(Buffered { at, content, old: None });
-                }
-                programmed
-            }
+            Fate::Fails => self.program_fails(to.0, to.1, Way::Plain),
             Fate::IsIgnored => Programmed::Done,
         }
     }
@@ -478,8 +477,12 @@ impl Flash {
         assert!(!self.holds_back(unit), "cells are programmed anew when newer versions of their pages are programmed");
         let (block, page) = self.address(ppn);
         match self.fate_of_reprogram() {
-            Fate::Completes => self.array_programs_as(block, page, Way::Again, true),
-            Fate::Fails => return self.program_fails(block, page, Way::Again),
+            Fate::Completes => self.array_reprograms(block, page, true),
+            Fate::Fails => {
+                self.page_buffer.clear();
+                self.array_reprograms(block, page, false);
+                return self.told_of_failure();
+            }
             Fate::IsIgnored => {}
         }
         Programmed::Done
@@ -521,8 +524,13 @@ impl Flash {
                 Some(&Frame { data: Data::Held { way, .. }, .. }) => way,
                 _ => Way::Plain,
             };
-            if way == Way::BeginsLsbOnly {
-                self.use_lsb_only(ppn);
+            match way {
+                Way::BeginsLsbOnly => self.use_lsb_only(ppn),
+                Way::Again => {
+                    self.array_reprograms(block, page, false);
+                    continue;
+                }
+                Way::Plain | Way::Guard => {}
             }
             self.array_programs_as(block, page, way, false);
         }

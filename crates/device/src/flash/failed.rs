@@ -51,11 +51,18 @@ impl Flash {
         Some(failed)
     }
 
-    /// A placed page comes to no program where it is; the controller holds it with those of the failed one.
+    /// A placed page comes to no program where it is; the controller holds it with those of the failed one. What was to be copied inside
+    /// its plane it has from where that lies.
     pub(crate) fn give_up(&mut self, at: Ppn) {
-        if let Some(Frame { data: Data::Held { content, .. }, old, .. }) = self.take_frame(self.address(at)) {
-            self.page_buffer.push(Buffered { at, content, old });
-        }
+        let Some(Frame { data, old, .. }) = self.take_frame(self.address(at)) else { return };
+        let content = match data {
+            Data::Held { content, .. } => content,
+            Data::Copied { from, tag } => {
+                let (block, page) = self.address(from);
+                self.content_at(block, page).tagged(tag)
+            }
+        };
+        self.page_buffer.push(Buffered { at, content, old });
     }
 
     /// The unit whose erase waits for a placed page.

@@ -29,9 +29,15 @@ impl Flash {
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
         let old = self.hold_back(old);
         self.assembly.frames.insert((block, page), Frame { data, is_needed, old });
-        if !self.completes_program(placed.at) {
+        self.program_if_whole(placed.at)
+    }
+
+    /// Programs the unit of a placed page, if it is the last one of that.
+    pub(super) fn program_if_whole(&mut self, at: Ppn) -> Programmed {
+        if !self.completes_program(at) {
             return Programmed::Done;
         }
+        let (block, page) = self.address(at);
         for block in self.blocks_programmed_with(block) {
             if !self.is_off() && self.nand.is_programmed(block, page) {
                 // It was, before the power went off.
@@ -42,7 +48,7 @@ impl Flash {
                 Wordlines::ByPage | Wordlines::OneShot => self.program_unit(block, page),
             };
             if programmed == Programmed::Failed {
-                self.hold_unit(placed.at);
+                self.hold_unit(at);
                 return programmed;
             }
         }

@@ -234,6 +234,12 @@ impl Flash {
         Content { data, spare }
     }
 
+    /// Pages that a program of a flash page counts as.
+    #[inline]
+    pub(crate) fn parts(&self) -> u64 {
+        self.geometry.parts.into()
+    }
+
     /// Another page that is read comes with the same read of the array: both are parts of one flash page.
     #[inline]
     pub(crate) fn comes_with(&self, read: Ppn, other: Ppn) -> bool {

@@ -1,6 +1,6 @@
 //! Pages that collections hold in the controller between a read and a program.
 
-use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
+use base::{Cause, Die, Domain, Geometry, OpKind, Ppn, Unit};
 use ftl::{DynamicAllocation, Ftl, Group, How, Op, Step};
 use nand::StoreKind;
 
@@ -41,9 +41,9 @@ struct Contents {
 }
 
 impl Contents {
-    /// A group has a page per plane of the unit, or the pages of a wordline.
-    fn new(domains: u32, row_slots: u32, stores: StoreKind) -> Contents {
-        let width = (row_slots as usize).max(4);
+    /// A group has the pages of a row, or those of a wordline.
+    fn new(geometry: &Geometry, stores: StoreKind) -> Contents {
+        let (domains, width) = (geometry.domains(), geometry.row_slots().max(4 * geometry.parts) as usize);
         Contents {
             width,
             pages: vec![Content::EMPTY; if stores == StoreKind::Nothing { 0 } else { domains as usize * width }],
@@ -138,7 +138,7 @@ impl Collections {
         let (geometry, stores) = (device.ftl.geometry(), device.flash.nand().stores());
         Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
-            contents: Contents::new(geometry.domains(), geometry.row_slots(), stores),
+            contents: Contents::new(geometry, stores),
             correcting: vec![0; geometry.dies() as usize],
             dynamic: device.has.dynamic,
         }

@@ -215,10 +215,10 @@ fn places(device: &mut Device, failed: &FailedProgram) -> Vec<(Option<Ppn>, Ppn)
     let mut array = Places { at_once, placed: Vec::new() };
     pages.repair(ftl, failed.at, failed.copied_from, &mut array);
     let was = |source| match source {
-        DataSource::Controller => Some(failed.at),
-        DataSource::Page(from) if failed.copied_from == Some(from) => Some(failed.at),
-        DataSource::PageBuffer(page) => Some(page),
-        DataSource::Page(_) | DataSource::Parity(..) => None,
+        Some(DataSource::Controller) => Some(failed.at),
+        Some(DataSource::Page(from)) if failed.copied_from == Some(from) => Some(failed.at),
+        Some(DataSource::PageBuffer(page)) => Some(page),
+        Some(DataSource::Page(_) | DataSource::Parity(..)) | None => None,
     };
     array.placed.into_iter().map(|(source, to)| (was(source), to)).collect()
 }
@@ -255,7 +255,8 @@ fn end(timed: &mut Timed<'_, '_>, die: Die) {
 /// Places pages anew, for the die to program them later.
 struct Places<'a> {
     at_once: AtOnce<'a>,
-    placed: Vec<(DataSource, Ppn)>,
+    /// With where their data come from; dummy pages have none.
+    placed: Vec<(Option<DataSource>, Ppn)>,
 }
 
 impl Array for Places<'_> {
@@ -271,12 +272,14 @@ impl Array for Places<'_> {
         unreachable!("a repair places pages anew")
     }
 
-    fn combined(&mut self, _: Cause, _: &Group, _: Placed) -> bool {
-        unreachable!("a repair places pages anew")
+    fn combined(&mut self, _: Cause, _: &Group, to: Placed) -> bool {
+        self.placed.push((None, to.at));
+        self.at_once.place_dummy(to);
+        true
     }
 
     fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten {
-        self.placed.push((source, to.at));
+        self.placed.push((Some(source), to.at));
         if self.at_once.place_anew(cause, source, to) { Rewritten::Done } else { Rewritten::Lost }
     }
 

@@ -291,7 +291,7 @@ impl Migration {
 }
 
 /// True if the pages of a group come to lie in the plane that each is in, and one command reads them all. Of map units these are
-/// whole flash pages, there and here.
+/// whole rows, there and here: what is programmed together is copied together.
 fn stays_in_planes(kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> bool {
     let geometry = kernel.geometry();
     if geometry.row_slots() == 1 {
@@ -299,8 +299,8 @@ fn stays_in_planes(kernel: &Kernel, domain: Domain, stream: Stream, group: &Grou
     }
     let first = kernel.frontier(domain, stream).map_or(Slot::FIRST, |frontier| frontier.slot);
     let place_of = |slot| geometry.row_of_slot(slot);
-    let is_whole =
-        (group.pages().len() as u32).is_multiple_of(geometry.parts) && place_of(first).1.is_multiple_of(geometry.parts);
+    let together = if geometry.parts == 1 { 1 } else { geometry.row_slots() };
+    let is_whole = (group.pages().len() as u32).is_multiple_of(together) && place_of(first).1.is_multiple_of(together);
     let sources = group.pages().iter().map(|&page| place_of(geometry.unit_and_slot(page).1));
     let row = sources.clone().next().map(|(row, _)| row);
     let mut moves = geometry.slots_from(first).map(|slot| place_of(slot).1).zip(sources);

@@ -265,6 +265,9 @@ fn count(context: &mut Context<'_>, command: &Command) {
         }
         Pass::Second => last.iter().for_each(|&ppn| device.flash.sends_second_pass(ppn)),
     }
+    if device.flash.is_placed_again(command.lead()) {
+        return device.recorder.counters.count(command.cause(), OpKind::Program, device.flash.parts());
+    }
     for at in 0..command.len() {
         let counters = &mut device.recorder.counters;
         match last.len() {
