@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +40,16 @@ def test_rows_are_whole() -> None:
 
 @pytest.mark.parametrize("scale", ["quick", "full"])
 def test_every_row_can_be_run(scale: str) -> None:
-    for row in (row for row in rows() if row.runs and not row.reader):
+    for row in (row for row in rows() if row.runs):
         sets = {**row.sets, **(row.quick if scale == "quick" else row.full)}
         if not row.fio:
             ftlab.resolve(row.source_of_drive, sets=sets)
             continue
-        job = row.fio if scale == "full" else runs.shortened(row.fio)
+        job = row.fio if scale == "full" else runs.shortened(row)
         made = running.prepare(row.source_of_drive, JobFile(job), sets=sets)
         # What a job says and the check does not do would make a figure of something else.
         assert not [note for note in made.plan.notes if "not looked at" not in note], row.id
-        if made.trace is None:
-            ftlab.resolve(made.config)
+        ftlab.resolve(made.config)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_row_is_judged_by_its_run_or_by_those_of_others(monkeypatch: pytest.Mo
         return fake(found[row.id])
 
     monkeypatch.setattr(checking, "measure", measure)
-    done = checking.check(chosen(["17-22"]))
+    done = checking.check(chosen(["17-22"])[:1])
     # Those whose figures it is made of are run for it.
     assert ran == ["17", "20", "22"]
     assert [judged.verdict for judged in done.judged] == ["met", "missed", "met", "met"]
@@ -117,26 +117,25 @@ def test_a_row_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPat
     assert told["rows"]["15"]["figures"][0]["why"].startswith("error: it fails")
 
 
-def test_the_paced_reader_is_the_one_that_waits(tmp_path: Path) -> None:
-    """With nothing beside it, a reader at its own rate has the latencies of one that sends when the last is done."""
-    drive = tmp_path / "drive.toml"
-    drive.write_text(TINY.replace('"steady"', '"none"'))
-    words = "rw=randread\nbs=4k\nnorandommap\nnumber_ios=4000\nioengine=libaio\niodepth=1\n"
-    sets = {
-        "run.precondition": {"sequential": "1x"},
-        "host.command_time": "5us",
-        "device.timing.read": ["40us", "60us"],
-        # As many dies as a drive has: on a few, reads that overlap meet.
-        "device.channels": 8,
-        "device.chips_per_channel": 4,
-    }
-    closed, _ = running.run(drive, JobFile(f"[reader]\n{words}"), sets=sets)
-    row = Row("x", "zones", "", "", "", (), preset=str(drive), fio=f"[reader]\n{words}", reader="reader")
-    ours = runs._beside(row, row.fio, sets).figures
-    theirs = runs.figures(closed).figures
-    assert ours["read iops"] == pytest.approx(theirs["read iops"], rel=0.03)
-    for name in ("read mean", "read p50", "read p95"):
-        assert ours[name] == pytest.approx(theirs[name], rel=0.03), name
+def test_a_row_like_another_has_the_rest_from_there() -> None:
+    row, other = chosen(["20"])[0], chosen(["17"])[0]
+    assert (row.family, row.sets, row.quick) == (other.family, other.sets, other.quick)
+    assert row.quick["device.blocks_per_plane"] == 114
+    assert other.fitted and not row.fitted and row.fio != other.fio
+
+
+def test_what_was_chosen_in_hindsight_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, fitted = chosen(["15"])[0], chosen(["23 QD 1"])[0]
+    later = replace(plain, id="15 later", hindsight="a constant")
+    monkeypatch.setattr(checking, "measure", lambda row, scale: fake({"waf": 1.0, "read iops": 1.0}))
+    monkeypatch.setattr(checking, "rows", lambda: (plain, later, fitted))
+    done = checking.check([plain, later, fitted])
+    counts = done.counts()
+    assert [counts[kind]["met"] for kind in ("predicted", "fitted", "hindsight")] == [1, 0, 1]
+    text = page.table(done)
+    assert "with what was chosen in hindsight, 1 of 1 are met" in text and "met (in hindsight)" in text
+    assert "In hindsight: a constant." in page.markdown(done)
+    assert done.to_json()["rows"]["15 later"]["hindsight"] == "a constant"
 
 
 def test_waf_over_volume(tmp_path: Path) -> None:
@@ -148,11 +147,15 @@ def test_waf_over_volume(tmp_path: Path) -> None:
         .replace('"steady"', '"none"')
     )
     result = ftlab.run(drive, sets={"run.executor": "count"})
-    found = runs.figures(result)
+    spans = [runs.Span(0, 4), runs.Span(30, 40)]
+    found = runs.figures(result, spans)
     first, last = found.figures["waf 0..4"], found.figures["waf 30..40"]
     assert 1 <= first < last
     short = ftlab.run(drive, sets={"run.executor": "count", "workload.volume": "4x"})
     assert first == pytest.approx(short.summary["waf"], rel=0.01)
+    # What a run did not come to has no WAF.
+    assert "waf 30..40" not in runs.figures(short, spans).figures
+    assert runs.Span.of("waf 1.5..3") == runs.Span(1.5, 3) and runs.Span.of("waf") is None
 
 
 def test_the_command_line(ftlab: Ftlab, tmp_path: Path) -> None:
@@ -174,13 +177,17 @@ def test_the_command_line(ftlab: Ftlab, tmp_path: Path) -> None:
 
 def test_pictures_have_both_curves() -> None:
     measured = {
-        name: fake({f"read {each}": 100.0 * i for each in ("p50", "p99", "p999", "p9999")})
+        name: fake({f"read {each}": 100.0 * i for each in ("p50", "p95", "p99", "p999", "p9999")})
         for i, name in enumerate(("17", "18", "20", "22"), 1)
     }
     done = checking.Check("quick", [], {**measured, "1": runs.Measured({}, ([0.5, 1.0], [1.0, 2.0]))})
     drawn: dict[str, Any] = plots.figures(done)
     assert set(drawn) == {"beside", "waf"}
-    panel = drawn["beside"].axes[2]
+    panel = drawn["beside"].axes[3]
     lines = {line.get_label(): line.get_ydata().tolist() for line in panel.lines}
     assert lines == {"drive": [84, 243, 432, 750], "simulated": [100, 200, 300, 400]}
+    later = {f"{name} in steps": fake({"read p999": 500.0}) for name in ("18", "20", "22")}
+    with_more: dict[str, Any] = plots.figures(checking.Check("quick", [], {**measured, **later}))
+    lines = {line.get_label(): line.get_ydata().tolist() for line in with_more["beside"].axes[3].lines}
+    assert lines["in hindsight"] == [500, 500, 500]
     assert plots.figures(checking.Check("quick", [], {})) == {}

@@ -1,14 +1,14 @@
 """A run in fio's names: the object of `--output-format=json`, and the lines that fio prints.
 
-Percentiles are those of the histogram of a run, whose classes are .1 % wide, or of its rows where it has them. A drive
-has no submission of its own: `slat_ns` is 0, and `clat_ns` and `lat_ns` are the same.
+Percentiles are those of histograms, whose classes are .1 % wide. A drive has no submission of its own: `slat_ns` is 0,
+and `clat_ns` and `lat_ns` are the same.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ftlab._core import __version__
@@ -57,7 +57,7 @@ class Direction:
     """`None` where there are none."""
     bytes: int
     runtime_ns: int
-    """From the begin of what is measured until the last of the stream's requests is done."""
+    """From the beginning of what is measured until the last of the stream's requests is done."""
 
     @property
     def requests(self) -> int:
@@ -66,106 +66,61 @@ class Direction:
 
 
 def directions(plan: Plan, result: Result) -> list[tuple[Stream, list[Direction]]]:
-    """The figures of each stream, reads and writes by themselves."""
-    if plan.needs_rows:
-        return [(stream, _of_rows(plan, result, number)) for number, stream in enumerate(plan.streams)]
-    return [(plan.streams[0], [_of_summary(plan.streams[0], result, kind) for kind in ("read", "write")])]
+    """The figures of each stream, reads and writes by themselves; as one, where `group_reporting` asks for it."""
+    found = [
+        (stream, [_of(plan, number, result, kind) for kind in ("read", "write")])
+        for number, stream in enumerate(plan.streams)
+    ]
+    if not any(stream.section.flag("group_reporting") for stream in plan.streams):
+        return found
+    together = [_together([parts[i] for _, parts in found]) for i in range(2)]
+    return [(replace(plan.streams[0], copies=len(found)), together)]
 
 
-def _of_summary(stream: Stream, result: Result, kind: str) -> Direction:
-    host = result.summary["host"]
-    count = host["reads" if kind == "read" else "writes"]
+def _of(plan: Plan, number: int, result: Result, kind: str) -> Direction:
+    """The reads or the writes of a stream: those of a tenant, or of the only host."""
+    figures, table = result.summary["host"], result.latency
+    mine = table["kind"] == kind
+    if plan.are_tenants:
+        figures, table = result.summary["tenants"][number], result.tables["tenant_latency"]
+        mine = (table["kind"] == kind) & (table["tenant"] == number)
+    count = figures[f"{kind}s"]
     # Reads of what was never written may take no time at all.
-    runtime = round((host["simulated_s"] or 0.0) * 1e9)
+    runtime = round((figures["simulated_s"] or 0.0) * 1e9)
     if not count:
         return Direction(kind, None, 0, runtime)
-    rows = result.latency["kind"] == kind
-    mean = host[f"{kind}_latency_us"]["mean"] * 1e3
-    latencies = Latencies(
-        result.latency["latency_us"][rows] * 1e3, result.latency["count"][rows].astype(float), mean
-    )
-    return Direction(kind, latencies, count * stream.bs, runtime)
+    mean = figures[f"{kind}_latency_us"]["mean"] * 1e3
+    latencies = Latencies(table["latency_us"][mine] * 1e3, table["count"][mine].astype(float), mean)
+    return Direction(kind, latencies, count * plan.streams[number].bs, runtime)
 
 
-def _of_rows(plan: Plan, result: Result, number: int) -> list[Direction]:
+def _together(parts: Sequence[Direction]) -> Direction:
+    """Directions of several streams as one."""
     import numpy as np
 
-    rows, stream = result.tables["requests"], plan.streams[number]
-    arrivals, latencies = rows["arrival_ns"], rows["latency_ns"]
-    begin = (stream.ramp_us + (stream.delay_us if plan.owners else 0)) * 1000
-    mine = arrivals >= begin
-    if plan.owners is not None:
-        times, owners = plan.owners
-        mine &= owners[np.searchsorted(times, arrivals)] == number
-        # The table begins at the first request of all.
-        begin = max(begin - min(each.delay_us for each in plan.streams) * 1000, 0)
-        mine &= arrivals >= begin
-    if "admission_ns" in rows:
-        # fio looks at the clock when it sends a request, not when it would have liked to.
-        latencies = latencies - rows["admission_ns"]
-    if plan.owners is None and stream.end_ns is not None:
-        mine &= arrivals < stream.end_ns
-    done = (arrivals + rows["latency_ns"])[mine]
-    runtime = int(done.max()) - begin if len(done) else 0
-    found = []
-    for kind in ("read", "write"):
-        of_kind = latencies[mine & (rows["kind"] == kind)]
-        if not len(of_kind):
-            found.append(Direction(kind, None, 0, runtime))
-            continue
-        ns, counts = np.unique(of_kind, return_counts=True)
-        told = Latencies(ns.astype(float), counts.astype(float), float(of_kind.mean()))
-        found.append(Direction(kind, told, len(of_kind) * stream.bs, runtime))
-    return found
+    runtime = max(part.runtime_ns for part in parts)
+    each = [part.latencies for part in parts if part.latencies is not None]
+    if not each:
+        return Direction(parts[0].kind, None, 0, runtime)
+    ns, place = np.unique(np.concatenate([latencies.ns for latencies in each]), return_inverse=True)
+    counts = np.bincount(place, weights=np.concatenate([latencies.counts for latencies in each]))
+    mean = sum(latencies.mean_ns * latencies.requests for latencies in each) / counts.sum()
+    return Direction(
+        parts[0].kind,
+        Latencies(ns, counts.astype(float), float(mean)),
+        sum(part.bytes for part in parts),
+        runtime,
+    )
 
 
-def notes(plan: Plan, result: Result) -> list[str]:
+def notes(plan: Plan) -> list[str]:
     """The things that a user of fio may not expect of these figures."""
     told = list(plan.notes)
-    admission = result.summary["host"].get("admission")
-    stream = plan.streams[0]
-    if (
-        plan.owners is None
-        and admission
-        and admission["outstanding_max"] >= stream.depth
-        and not plan.needs_rows
-    ):
-        told.append(
-            f"[{stream.name}]: all {stream.depth} places were taken at times: a request that waited for one counts "
-            "from the time of its turn, where fio counts from when it was sent"
-        )
-    if plan.owners is not None:
-        told += [
-            f"[{stream.name}]: up to {most} of its requests were in the drive at once, and `iodepth` is "
-            f"{stream.depth}: fio would have held the rest back"
-            for stream, most in zip(plan.streams, _most_at_once(plan, result), strict=True)
-            if most > stream.depth
-        ]
-    if stream.ramp_us:
+    if any(stream.ramp_us for stream in plan.streams):
         told.append(
             "`ramp_time` is left out of the figures in fio's names; those of ftlab beside them begin with the run"
         )
     return told
-
-
-def _most_at_once(plan: Plan, result: Result) -> list[int]:
-    """For each stream: how many of its requests were in the drive at once, at most."""
-    import numpy as np
-
-    rows = result.tables["requests"]
-    assert plan.owners is not None
-    times, owners = plan.owners
-    owner = owners[np.searchsorted(times, rows["arrival_ns"])]
-    found = []
-    for number in range(len(plan.streams)):
-        mine = owner == number
-        begin = rows["arrival_ns"][mine].astype(np.int64)
-        at = np.concatenate([begin, begin + rows["latency_ns"][mine].astype(np.int64)])
-        step = np.repeat([1, -1], len(begin))
-        # What is done at a time has left before what comes then.
-        order = np.lexsort((step, at))
-        found.append(int(step[order].cumsum().max(initial=0)))
-    return found
 
 
 def to_json(plan: Plan, result: Result) -> dict[str, Any]:
@@ -180,7 +135,7 @@ def to_json(plan: Plan, result: Result) -> dict[str, Any]:
         "jobs": jobs,
         "disk_util": [],
         "ftlab": {
-            "notes": notes(plan, result),
+            "notes": notes(plan),
             "waf": result.summary["waf"],
             "waf_units": result.summary["waf_units"],
         },
@@ -301,7 +256,7 @@ def text(plan: Plan, result: Result) -> str:
         for each in found:
             if each.latencies is not None:
                 lines += _lines(each, each.latencies, stream.percentiles)
-    lines += [f"note: {escape.terminal(note)}" for note in notes(plan, result)]
+    lines += [f"note: {escape.terminal(note)}" for note in notes(plan)]
     return "\n".join(lines) + "\n"
 
 

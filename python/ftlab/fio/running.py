@@ -12,7 +12,7 @@ from ftlab.api.configs import Config, Sets, set_list
 from ftlab.base.quantities import in_bytes
 from ftlab.fio import report
 from ftlab.fio.jobfile import JobFile
-from ftlab.fio.plan import TABLE_COLUMNS, Plan, plan
+from ftlab.fio.plan import Plan, plan
 from ftlab.results.result import Result
 
 ANY_WORKLOAD = ['workload.generator="uniform"', "workload.requests=1"]
@@ -27,16 +27,9 @@ class Prepared:
     """A job file and a drive, as :func:`ftlab.run` takes them."""
 
     config: dict[str, Any]
-    """The drive's configuration with the workload of the job file."""
-    trace: dict[str, Any] | None
-    """The listed requests, if the jobs are."""
+    """The drive's configuration with the requests of the job file."""
     plan: Plan
     """The jobs as streams."""
-
-    @property
-    def columns(self) -> str | None:
-        """The columns of `trace`."""
-        return None if self.trace is None else TABLE_COLUMNS
 
 
 def prepare(
@@ -61,12 +54,10 @@ def prepare(
         raise ConfigError(
             "error: a job file needs time, and `run.executor` is `count`\nhint: `--set run.executor=timed`"
         )
-    found = plan(file, in_bytes(drive["device"]["user_capacity"]), section=section, seed=drive["run"]["seed"])
+    found = plan(file, in_bytes(drive["device"]["user_capacity"]), section=section)
     host = {key: drive["host"][key] for key in ("link", "command_time", "command_interval")}
-    tree = {**drive, "workload": found.workload, "host": host | found.host}
-    if found.needs_rows:
-        tree["run"] = {**drive["run"], "per_request": True}
-    return Prepared(tree, found.table, found)
+    tree = {key: value for key, value in drive.items() if key not in ("workload", "tenant")}
+    return Prepared(tree | found.config | {"host": host | found.config["host"]}, found)
 
 
 def run(
@@ -89,5 +80,5 @@ def run(
         RunError: the run failed.
     """
     made = prepare(config, job_file, section=section, sets=sets)
-    result = simulation.run(made.config, sets=sets, trace=made.trace, columns=made.columns)
+    result = simulation.run(made.config, sets=sets)
     return result, report.to_json(made.plan, result)

@@ -40,7 +40,7 @@ class Stream:
     depth: int
     """Requests in the drive at once, of all copies."""
     copies: int
-    """Copies of the job that are one stream here."""
+    """Copies of the job, of which each is a stream."""
     offset: int
     """First byte of its range."""
     footprint: int
@@ -59,18 +59,21 @@ class Stream:
     """From one request to the next; `None`: as soon as one is done."""
     poisson: bool
     """Whether intervals are exponentially distributed."""
+    think_us: int
+    """So long after a request is done the next one is sent."""
     percentiles: tuple[float, ...]
     """Those that are reported."""
 
     @property
-    def is_random(self) -> bool:
-        """True where addresses do not follow each other."""
-        return self.rw.startswith("rand")
+    def end_us(self) -> int | None:
+        """When it ends, from its beginning."""
+        return None if self.runtime_us is None else self.ramp_us + self.runtime_us
 
     @property
-    def end_ns(self) -> int | None:
-        """When it ends, from its beginning."""
-        return None if self.runtime_us is None else (self.ramp_us + self.runtime_us) * 1000
+    def is_a_loop(self) -> bool:
+        """True where nothing but requests says when the next one is sent, or when it is over."""
+        times = (self.interval_ns, self.runtime_us, self.ramp_us, self.delay_us, self.think_us)
+        return not any(times)
 
 
 class Reading:
@@ -95,6 +98,7 @@ class Reading:
         offset, footprint = self._range(section, bs, base)
         generator = self._pattern(section, rw)
         interval, poisson = self._pace(section, direction, bs, base)
+        depth = self._depth(section)
         runtime, ramp, delay = (self._time(section, key) for key in ("runtime", "ramp_time", "startdelay"))
         stream = Stream(
             section=section,
@@ -102,7 +106,7 @@ class Reading:
             rw=rw,
             read_fraction=read_fraction,
             bs=bs,
-            depth=self._depth(section),
+            depth=depth,
             copies=copies,
             offset=offset,
             footprint=footprint,
@@ -113,6 +117,7 @@ class Reading:
             delay_us=delay,
             interval_ns=interval,
             poisson=poisson,
+            think_us=self._think(section, depth),
             percentiles=self._percentiles(section),
         )
         if section.flag("time_based") and not runtime:
@@ -345,6 +350,27 @@ class Reading:
                 word,
                 f"`{key}` cannot be `{word.value}`",
                 "expected a time, such as 30 (seconds), 30s, 500ms, 2m",
+            )
+        return found
+
+    def _think(self, section: Section, depth: int) -> int:
+        word = section.words.get("thinktime")
+        if word is None:
+            return 0
+        value = word.value or ""
+        # Its numbers without a unit are microseconds, unlike those of other times.
+        found = microseconds(f"{value}us" if value.isdecimal() else value)
+        if found is None or found > 3_600_000_000:
+            raise self.file.refusal(
+                word,
+                f"`thinktime` cannot be `{value}`",
+                "expected a time up to an hour, such as 500 (microseconds), 2ms",
+            )
+        if found and depth > 1:
+            raise self.file.refusal(
+                word,
+                f"`thinktime` of a job with {depth} requests at once: fio lets all of them end before it thinks",
+                "expected `iodepth=1`, and copies (`numjobs`) for more at once",
             )
         return found
 

@@ -18,11 +18,12 @@ ALIASES = {
 TAKEN = {
     "rw", "bs", "iodepth", "numjobs", "rate", "rate_iops", "rate_process", "rwmixread", "rwmixwrite", "size", "io_size",
     "offset", "number_ios", "runtime", "ramp_time", "time_based", "random_distribution", "norandommap", "loops",
-    "startdelay", "ioengine", "percentile_list", "stonewall", "offset_increment", "kb_base", "name",
+    "startdelay", "ioengine", "percentile_list", "stonewall", "offset_increment", "kb_base", "name", "thinktime",
+    "group_reporting",
 }  # fmt: skip
 """Words that say a workload."""
 
-FLAGS = {"time_based", "norandommap", "stonewall"}
+FLAGS = {"time_based", "norandommap", "stonewall", "group_reporting"}
 """Words of those that are true where they have no value."""
 
 IGNORED = dict.fromkeys(
@@ -42,7 +43,7 @@ IGNORED = dict.fromkeys(
     ("thread", "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "nice", "prio",
      "prioclass", "clocksource", "gtod_cpu", "cgroup", "cgroup_nodelete", "cgroup_weight", "uid", "gid", "ioscheduler",
      "hipri", "fixedbufs", "registerfiles", "sqthread_poll", "userspace_reap", "nonvectored", "uncached",
-     "io_submit_mode", "group_reporting", "new_group", "disk_util", "description"),
+     "io_submit_mode", "new_group", "disk_util", "description"),
     "how the host does it",
 ) | dict.fromkeys(
     ("randrepeat", "allrandrepeat", "randseed", "random_generator"),
@@ -62,7 +63,8 @@ IGNORED = dict.fromkeys(
 
 NEUTRAL = {
     "direct": {"1"}, "buffered": {"0"}, "sync": {"0", "none"}, "atomic": {"0"}, "verify": {"0", "none"},
-    "do_verify": {"0"}, "thinktime": {"0"}, "iodepth_batch": {"0", "1"}, "iodepth_batch_complete_min": {"0", "1"},
+    "do_verify": {"0"}, "thinktime_blocks": {"1"}, "thinktime_spin": {"0"}, "iodepth_batch": {"0", "1"},
+    "iodepth_batch_complete_min": {"0", "1"},
     "iodepth_batch_complete_max": {"0", "1"}, "nrfiles": {"1"}, "fsync": {"0"}, "fdatasync": {"0"},
     "percentage_random": {"100"}, "bs_unaligned": {"0"}, "zonemode": {"none"}, "end_fsync": {"0"},
     "serialize_overlap": {"0"}, "rate_min": {"0"}, "rate_iops_min": {"0"}, "max_latency": {"0"},
@@ -81,7 +83,10 @@ _ZONES = ("zones are not simulated", "leave it out")
 _TRIMS = ("no generator sends trims", "a trace may have them: `--trace FILE`")
 _SYNC = ("no generator sends FLUSH or writes through", "a trace may have them: `--trace FILE`")
 _BURSTS = ("requests are sent one by one as places become free", "leave it out, or set it to 1")
-_THINKING = ("a closed loop sends the next request when one is done", "pace the job with `rate_iops`")
+_THINKING = (
+    "a job thinks after each request, and takes no time on a processor",
+    "expected `thinktime` alone, or a pace (`rate_iops`)",
+)
 _REPLAY = ("a job of a recorded log is a trace", "`ftlab run CONFIG --trace FILE` reads fio's iologs")
 _STEADY = (
     "fio would stop when its figures no longer change",
@@ -121,7 +126,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         _BURSTS,
     ),
     **dict.fromkeys(
-        ("thinktime", "thinktime_spin", "thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime",
+        ("thinktime_spin", "thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime",
          "rate_ignore_thinktime", "rate_cycle", "flow", "flow_id", "flow_sleep"),
         _THINKING,
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ftlab._core import Error, __version__
-from ftlab.hardware.rows import SCHEMA, Figure, Row, rows
+from ftlab.hardware.rows import SCHEMA, Figure, Kind, Row, row_of, rows
 from ftlab.hardware.runs import Measured, Scale, measure
 
 Verdict: TypeAlias = Literal["met", "missed", "not built", "failed"]
@@ -15,6 +15,14 @@ Verdict: TypeAlias = Literal["met", "missed", "not built", "failed"]
 WORDS: Mapping[Verdict, str] = {
     "met": "met", "missed": "not met", "not built": "needs what is not built", "failed": "could not be run",
 }  # fmt: skip
+
+
+KINDS: Mapping[Kind, str] = {
+    "predicted": "of figures that nothing was taken from",
+    "fitted": "of fitted figures",
+    "hindsight": "of figures with what was chosen in hindsight",
+}
+"""Figures by what they say of the model, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +64,10 @@ class Check:
     """The runs, by row."""
 
     def counts(self) -> dict[str, dict[Verdict, int]]:
-        """How many figures there are of each verdict: of those that constants were taken from, and of the others."""
+        """How many figures there are of each verdict, by what they say of the model."""
         found: dict[str, dict[Verdict, int]] = {}
-        for kind, fitted in (("predicted", False), ("fitted", True)):
-            each = [judged for judged in self.judged if judged.row.fitted == fitted]
+        for kind in KINDS:
+            each = [judged for judged in self.judged if judged.row.kind == kind]
             found[kind] = {verdict: sum(one.verdict == verdict for one in each) for verdict in WORDS}
         return found
 
@@ -70,7 +78,8 @@ class Check:
             row = judged.row
             about = {
                 "family": row.family, "drive": row.drive, "job": row.job, "source": row.source, "preset": row.preset,
-                "needs": row.needs, "assumes": row.assumes, "fitted": row.fitted, "figures": [],
+                "needs": row.needs, "assumes": row.assumes, "fitted": row.fitted, "hindsight": row.hindsight,
+                "figures": [],
             }  # fmt: skip
             by_row.setdefault(row.id, about)["figures"].append(judged.to_json())
         for name, measured in self.measured.items():
@@ -127,5 +136,5 @@ def _found(name: str, row: Row, measured: Mapping[str, Measured]) -> float | Non
     """A measured figure, of the row itself or of the one whose id stands before it."""
     of = row.id
     if not row.runs:
-        of, _, name = name.partition(" ")
+        of, name = row_of(name)
     return measured[of].figures.get(name) if of in measured else None

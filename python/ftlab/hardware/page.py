@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.hardware.check import WORDS, Check, Judged
+from ftlab.hardware.check import KINDS, WORDS, Check, Judged
+from ftlab.hardware.rows import rows
+from ftlab.hardware.runs import QUICK_REQUESTS
 from ftlab.results import output, text
 
-PICTURES = ("beside", "depth", "waf")
+PICTURES = ("beside", "depth", "writes", "waf")
 """The names of the pictures."""
 
 FAMILIES = {
@@ -38,7 +40,8 @@ def told(judged: Judged) -> str:
         return f"needs {judged.why}"
     if judged.verdict == "failed":
         return f"{words}: {judged.why.splitlines()[0]}"
-    return f"{words} (fitted)" if judged.row.fitted else words
+    kind = judged.row.kind
+    return words if kind == "predicted" else f"{words} ({'fitted' if kind == 'fitted' else 'in hindsight'})"
 
 
 def table(check: Check) -> str:
@@ -72,18 +75,16 @@ def summed(check: Check) -> list[str]:
     """How many figures are met, in sentences."""
     counts = check.counts()
     lines = []
-    for kind, words in (
-        ("predicted", "of figures that nothing was taken from"),
-        ("fitted", "of fitted figures"),
-    ):
+    for kind, words in KINDS.items():
         found = counts[kind]
         judged = found["met"] + found["missed"]
         if judged:
             lines.append(
                 f"{words}, {found['met']} of {judged} are met ({text.percent(found['met'] / judged, 0)})"
             )
-    unbuilt = counts["predicted"]["not built"] + counts["fitted"]["not built"]
-    failed = counts["predicted"]["failed"] + counts["fitted"]["failed"]
+    unbuilt, failed = (
+        sum(found[verdict] for found in counts.values()) for verdict in ("not built", "failed")
+    )
     if unbuilt:
         lines.append(f"{unbuilt} need what is not built")
     if failed:
@@ -96,7 +97,7 @@ def markdown(check: Check, *, pictures: Sequence[str] = ()) -> str:
     only = (
         "whole drives and the jobs' own times"
         if check.scale == "full"
-        else "small drives and 3 seconds a job"
+        else f"drives with fewer blocks, {rows()[0].quick_runtime} seconds or {QUICK_REQUESTS:,} requests a job"
     )
     lines = [
         f"# Drives beside their simulation, {check.scale} scale",
@@ -133,6 +134,7 @@ def _about(each: Sequence[Judged]) -> list[str]:
     lines = []
     for row in {judged.row.id: judged.row for judged in each}.values():
         assumed = f" Assumed: {row.assumes}." if row.assumes else ""
+        assumed += f" In hindsight: {row.hindsight}." if row.hindsight else ""
         on = f" On `{row.preset}`." if row.preset else ""
         lines.append(f"- **{row.id}**: {row.drive}; {row.job}.{on}{assumed} ({row.source})")
     return [*lines, ""]

@@ -13,72 +13,104 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LATER = "in steps"
+"""Behind the ids of rows that are run with what was chosen in hindsight."""
+
 BESIDE = {"17": 0, "18": 10, "20": 262, "22": 1049}
 """The write rates of rows, MB/s."""
 
 DEPTHS = {"23 QD 1": 1, "23 QD 16": 16, "23 QD 64": 64, "23 QD 256": 256}
 
+WRITES = {"28 4k QD 1": 1, "28 4k QD 4": 4, "28 4k QD 32": 32}
+
 
 def figures(check: Check) -> dict[str, Figure]:
     """The pictures that there are figures for, by name."""
-    made = {"beside": _beside(check), "depth": _depth(check), "waf": _waf(check)}
+    made = {"beside": _beside(check), "depth": _depth(check), "writes": _writes(check), "waf": _waf(check)}
     return {name: figure for name, figure in made.items() if figure is not None}
 
 
-def _points(check: Check, along: Mapping[str, int], name: str) -> tuple[list[int], list[float], list[float]]:
+def _drives(row: str) -> dict[str, float]:
+    """What was measured of the drive, by the name of ours."""
+    return {figure.of: figure.value for each in rows() if each.id == row for figure in each.figures}
+
+
+def _points(check: Check, along: Mapping[str, int], name: str) -> list[tuple[int, float, float]]:
     """Places, the drive's figures and ours."""
-    drives = {row.id: {figure.of: figure.value for figure in row.figures} for row in rows()}
-    found = [
-        (place, drives[row][name], check.measured[row].figures[name])
+    return [
+        (place, _drives(row)[name], check.measured[row].figures[name])
         for row, place in along.items()
-        if row in check.measured and name in drives[row] and name in check.measured[row].figures
+        if row in check.measured and name in _drives(row) and name in check.measured[row].figures
     ]
-    return [each[0] for each in found], [each[1] for each in found], [each[2] for each in found]
 
 
-def _sheet(columns: int) -> tuple[Figure, list[Axes]]:
+def _sheet(panels: int) -> tuple[Figure, list[Axes]]:
+    """Panels in rows of three at most."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.4 * columns, 3.2), layout="constrained")
-    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+    columns, lines = min(panels, 3), -(-panels // 3)
+    figure = Figure(figsize=(3.1 * columns, 3.1 * lines), layout="constrained")
+    made = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for panel in made[panels:]:
+        panel.remove()
+    return figure, made[:panels]
 
 
 def _pair(panel: Axes, check: Check, along: Mapping[str, int], name: str, words: str) -> bool:
-    places, drive, ours = _points(check, along, name)
-    if len(places) < 2:
+    """Both curves, and a third of what was chosen in hindsight."""
+    found = _points(check, along, name)
+    if len(found) < 2:
         return False
+    places, drive, ours = zip(*found, strict=True)
     panel.plot(places, drive, "o-", color=COLOURS[0], label="drive")
     panel.plot(places, ours, "s--", color=COLOURS[1], label="simulated")
+    later = {f"{row} {LATER}": place for row, place in along.items()}
+    if more := _points(check, later, name):
+        panel.plot(
+            [each[0] for each in more],
+            [each[2] for each in more],
+            "^:",
+            color=COLOURS[2],
+            label="in hindsight",
+        )
     panel.set_title(words, fontsize=10, loc="left")
-    panel.set_yscale("log")
+    panel.set_ylim(bottom=0)
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
     return True
 
 
-def _beside(check: Check) -> Figure | None:
-    shown = {"read p50": "median", "read p99": "99th", "read p999": "99.9th", "read p9999": "99.99th"}
+def _panels(check: Check, along: Mapping[str, int], shown: Mapping[str, str], axis: str) -> Figure | None:
     figure, panels = _sheet(len(shown))
-    drawn = [_pair(panel, check, BESIDE, *each) for panel, each in zip(panels, shown.items(), strict=True)]
+    drawn = [_pair(panel, check, along, *each) for panel, each in zip(panels, shown.items(), strict=True)]
     if not any(drawn):
         return None
     for panel in panels:
-        panel.set_xlabel("written, MB/s")
-    panels[0].set_ylabel("latency of reads, µs")
+        panel.set_xlabel(axis)
     panels[0].legend(frameon=False)
     return figure
 
 
+def _beside(check: Check) -> Figure | None:
+    levels = {"p50": "median", "p95": "95th", "p99": "99th", "p999": "99.9th", "p9999": "99.99th"}
+    shown = {f"read {level}": f"{words} of reads, µs" for level, words in levels.items()}
+    return _panels(check, BESIDE, shown, "written, MB/s")
+
+
 def _depth(check: Check) -> Figure | None:
-    shown = {"read iops": "IOPS", "read mean": "mean, µs", "read p999": "99.9th, µs"}
-    figure, panels = _sheet(len(shown))
-    drawn = [_pair(panel, check, DEPTHS, *each) for panel, each in zip(panels, shown.items(), strict=True)]
-    if not any(drawn):
-        return None
-    for panel in panels:
+    shown = {"read iops": "reads a second", "read mean": "mean, µs", "read p999": "99.9th, µs"}
+    return _by_depth(_panels(check, DEPTHS, shown, "queue depth"))
+
+
+def _writes(check: Check) -> Figure | None:
+    return _by_depth(_panels(check, WRITES, {"write iops": "writes of 4 KiB a second"}, "queue depth"))
+
+
+def _by_depth(figure: Figure | None) -> Figure | None:
+    for panel in figure.axes if figure else ():
         panel.set_xscale("log", base=2)
-        panel.set_xlabel("queue depth")
-    panels[0].legend(frameon=False)
+        panel.xaxis.set_major_formatter("{x:.0f}")
+        panel.yaxis.set_major_formatter("{x:,.0f}")
     return figure
 
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ftlab._core import ConfigError
 from ftlab.base.hints import nearest
+
+Kind: TypeAlias = Literal["predicted", "fitted", "hindsight"]
 
 SCHEMA = "ftlab.hardware/1"
 """The schema of the object of a check."""
@@ -24,7 +26,7 @@ class Figure:
     value: float
     unit: str = ""
     of: str = ""
-    """The measured figure that it is compared with; of another row, with that row's id before it."""
+    """The measured figure that it is compared with; of another row, as `17 | read p50`."""
     over: str = ""
     """The figure that this one is divided by, of another row."""
     within: float | None = None
@@ -75,13 +77,20 @@ class Row:
     """Whether constants of the preset were taken from it."""
     fio: str = ""
     """The job file; where it is empty, `sets` has the workload."""
-    reader: str = ""
-    """The job of the file that reads one request after the other beside others."""
+    hindsight: str = ""
+    """What was chosen after figures of other rows were seen; empty: nothing."""
     sets: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the quick scale."""
+    quick_runtime: int = 8
+    """Seconds of a job that ends with the time, at the quick scale."""
     full: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the full scale."""
+
+    @property
+    def kind(self) -> Kind:
+        """What its figures say of the model."""
+        return "hindsight" if self.hindsight else "fitted" if self.fitted else "predicted"
 
     @property
     def runs(self) -> bool:
@@ -98,22 +107,30 @@ class Row:
         """The rows whose figures it is made of."""
         if self.fio or self.sets or self.needs:
             return set()
-        return {name.split(" ", 1)[0] for each in self.figures for name in (each.of, each.over) if name}
+        return {row_of(name)[0] for each in self.figures for name in (each.of, each.over) if name}
+
+
+def row_of(name: str) -> tuple[str, str]:
+    """The row of a figure, and the figure's own name: `17 | read p50`."""
+    row, _, figure = name.partition(" | ")
+    return row, figure
 
 
 @cache
 def rows() -> tuple[Row, ...]:
     """All rows, in order."""
     data = tomllib.loads(resources.files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))
-    sources = data["source"]
-    return tuple(
-        Row(
-            **{key: value for key, value in each.items() if key not in ("figures", "source")},
-            source=sources[each["source"]],
-            figures=tuple(Figure(**figure) for figure in each["figures"]),
-        )
-        for each in data["row"]
-    )
+    whole: dict[str, dict[str, Any]] = {}
+    for each in data["row"]:
+        other = whole.get(each.pop("like", ""), {})
+        sets = {"sets": {**other.get("sets", {}), **each.pop("sets", {})}}
+        whole[each["id"]] = {**other, **each, **sets}
+    made = []
+    for each in whole.values():
+        figures = tuple(Figure(**figure) for figure in each.pop("figures"))
+        quick = {**data["quick"].get(each.get("preset", ""), {}), **each.pop("quick", {})}
+        made.append(Row(**{**each, "source": data["source"][each["source"]]}, figures=figures, quick=quick))
+    return tuple(made)
 
 
 def chosen(names: Sequence[str]) -> tuple[Row, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -18,13 +18,29 @@ from ftlab.results.result import Result
 
 Scale: TypeAlias = Literal["quick", "full"]
 
-QUICK_RUNTIME = 3
-"""Seconds of simulated time of a job that runs for a time, at the quick scale."""
-
 QUICK_REQUESTS = 100_000
 """Requests of a job that has a number of them, at the quick scale, at most."""
 
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a run, from one volume written to another, in user capacities."""
+
+    begin: float
+    end: float
+
+    @property
+    def name(self) -> str:
+        """As rows name its WAF."""
+        return f"waf {self.begin:g}..{self.end:g}"
+
+    @classmethod
+    def of(cls, name: str) -> Span | None:
+        """The part whose WAF has that name, if any."""
+        found = re.fullmatch(r"waf ([0-9.]+?)\.\.([0-9.]+)", name)
+        return cls(float(found[1]), float(found[2])) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,51 +61,26 @@ def measure(row: Row, scale: Scale) -> Measured:
     """
     sets = {**row.sets, **(row.quick if scale == "quick" else row.full)}
     drive = row.source_of_drive
+    spans = [span for figure in row.figures if (span := Span.of(figure.of))]
     if not row.fio:
-        return figures(simulation.run(drive, sets=sets))
-    text = row.fio if scale == "full" else shortened(row.fio)
-    if row.reader:
-        return _beside(row, text, sets)
-    made = running.prepare(row.source_of_drive, JobFile(text, f"row {row.id}"), sets=sets)
-    return figures(simulation.run(made.config, trace=made.trace, columns=made.columns))
+        return figures(simulation.run(drive, sets=sets), spans)
+    text = row.fio if scale == "full" else shortened(row)
+    made = running.prepare(drive, JobFile(text, f"row {row.id}"), sets=sets)
+    return figures(simulation.run(made.config), spans)
 
 
-def shortened(job: str) -> str:
-    """A job file at the quick scale."""
-    job = re.sub(r"(?m)^runtime=(\d+)$", lambda found: f"runtime={min(int(found[1]), QUICK_RUNTIME)}", job)
+def shortened(row: Row) -> str:
+    """A row's job file at the quick scale."""
+    most = {"runtime": row.quick_runtime, "number_ios": QUICK_REQUESTS}
     return re.sub(
-        r"(?m)^number_ios=(\d+)$", lambda found: f"number_ios={min(int(found[1]), QUICK_REQUESTS)}", job
+        r"(?m)^(runtime|number_ios)=(\d+)$",
+        lambda found: f"{found[1]}={min(int(found[2]), most[found[1]])}",
+        row.fio,
     )
 
 
-def _beside(row: Row, text: str, sets: Mapping[str, Any]) -> Measured:
-    """A reader that sends one request after the other, beside paced jobs.
-
-    Its loop beside others is not to be had of the host. So it is paced, at the rate that its mean latency gives: with
-    one request in the drive at a time the two are the same on average, and the latencies are those of requests that
-    meet the same drive. The rate is found by running again until it stays where it is.
-    """
-    rate, found = 10_000.0, None
-    for _ in range(4):
-        paced = text.replace(f"[{row.reader}]", f"[{row.reader}]\nrate_iops={round(rate)}")
-        made = running.prepare(row.source_of_drive, JobFile(paced, f"row {row.id}"), sets=dict(sets))
-        # Reads are all of one job, so no row for each request is needed. At this rate no read waits for the one before.
-        config = {
-            **made.config,
-            "run": {**made.config["run"], "per_request": False},
-            "host": {**made.config["host"], "queue_depth": "unlimited"},
-        }
-        found = figures(simulation.run(config, trace=made.trace, columns=made.columns))
-        then = 1e6 / found.figures["read mean"]
-        if abs(then - rate) < 0.02 * rate:
-            break
-        rate = then
-    assert found is not None
-    return Measured({**found.figures, "read iops": 1e6 / found.figures["read mean"]}, found.waf)
-
-
-def figures(result: Result) -> Measured:
-    """The figures of a result, by the names that rows use."""
+def figures(result: Result, spans: Sequence[Span] = ()) -> Measured:
+    """The figures of a result, by the names that rows use; the WAF of parts of it too."""
     summary = result.summary
     host, device = summary["host"], summary["config"]["device"]
     found: dict[str, float] = {}
@@ -99,6 +90,8 @@ def figures(result: Result) -> Measured:
         if not host[f"{kind}s"] or host["iops"] is None:
             continue
         found |= {f"{kind} iops": host[f"{kind}_iops"], f"{kind} mean": host[f"{kind}_latency_us"]["mean"]}
+        of_kind = host["bytes_read" if kind == "read" else "bytes_written"]
+        found[f"{kind} mb_s"] = of_kind / host["simulated_s"] / 1e6
         rows = result.latency["kind"] == kind
         upper, share = result.latency["latency_us"][rows], result.latency["cumulative_fraction"][rows]
         for name, part in PERCENTILES.items():
@@ -113,8 +106,9 @@ def figures(result: Result) -> Measured:
     written = series["capacities_written"][rows]
     steps = np.diff(written, prepend=0.0)
     programmed = np.nan_to_num(series["waf"][rows]) * steps
-    if written[-1] >= 39:
-        for begin, end in ((0, 4), (30, 40)):
-            part = (written > begin) & (written <= end + 1e-9)
-            found[f"waf {begin}..{end}"] = float(programmed[part].sum() / steps[part].sum())
+    for span in spans:
+        part = (written > span.begin) & (written <= span.end + 1e-9)
+        # The last row of a run may end a little before.
+        if written[-1] >= 0.97 * span.end:
+            found[span.name] = float(programmed[part].sum() / steps[part].sum())
     return Measured(found, (written.tolist(), series["waf"][rows].tolist()))

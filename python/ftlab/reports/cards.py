@@ -164,8 +164,10 @@ def of_claims(claims: Sequence[Mapping[str, Any]]) -> list[Card]:
 
 
 def of_figures(counts: Mapping[str, Mapping[str, int]]) -> list[Card]:
-    """How many figures of real drives are met: of those that nothing was taken from, and of the others."""
-    words = {"predicted": "Predicted figures met", "fitted": "Fitted figures met"}
+    """How many figures of real drives are met, by what they say of the model."""
+    words = {
+        "predicted": "Predicted figures met", "fitted": "Fitted figures met", "hindsight": "Figures met in hindsight",
+    }  # fmt: skip
     found = []
     for kind, label in words.items():
         judged = counts[kind]["met"] + counts[kind]["missed"]
