@@ -2,13 +2,13 @@
 //!
 //! Two tables say it all. Each line is asked of every mechanism, in the order of their rows (`mechanism/rows.rs`).
 
-use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
+use base::{Cause, Domain, Lpn, Ppn, Slot};
 
 use crate::group::Group;
-use crate::kernel::{Job, Stream, Why};
+use crate::kernel::{Job, Kernel, Stream, Why};
 use crate::mechanism::{Mechanisms, OwnWork, Pending, Picked, RoomSource, Under, VictimEnd};
 use crate::ops::{How, Op, Step};
-use crate::page::PageMap;
+use crate::page::{PageMap, copy_stream};
 
 /// A line of the agenda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +76,13 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Goes through the agenda of a domain: begins and ends what is due, until there is an operation to carry out. Its
-    /// pages are put into `group`.
-    pub(crate) fn decide(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+    /// pages are in `self.group` then.
+    pub(crate) fn decide(&mut self, domain: Domain) -> Option<Step> {
         // Line by line, so that each is known when this is compiled.
         macro_rules! ask {
             ($agenda:lifetime: $($at:literal)*) => {
                 const { assert!([$($at),*].len() == AGENDA.len()) };
-                $(match self.line(const { AGENDA[$at].0 }, domain, group) {
+                $(match self.line(const { AGENDA[$at].0 }, domain) {
                     Verdict::Nothing => {}
                     Verdict::Step(step) => return Some(step),
                     Verdict::FromTheTop => continue $agenda,
@@ -98,7 +98,7 @@ impl<M: Mechanisms> PageMap<M> {
                 "the agenda of domain {domain} comes to an operation: {}",
                 self.in_words(domain)
             );
-            group.clear();
+            self.group.clear();
             ask!('agenda: 0 1 2 3 4 5 6 7);
             self.waiting[domain.index()] = None;
             if let Some(covers) = self.mechanisms.parts_mut().covers {
@@ -109,43 +109,43 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     #[inline(always)]
-    fn line(&mut self, line: AgendaLine, domain: Domain, group: &mut Group) -> Verdict {
+    fn line(&mut self, line: AgendaLine, domain: Domain) -> Verdict {
         match line {
-            AgendaLine::Erase => self.erase_kept(domain, group),
-            AgendaLine::Pending => self.pending(domain, group).map_or(Verdict::Nothing, Verdict::Step),
-            AgendaLine::TakeUp => self.take_up(domain, group),
+            AgendaLine::Erase => self.erase_kept(domain),
+            AgendaLine::Pending => self.pending(domain).map_or(Verdict::Nothing, Verdict::Step),
+            AgendaLine::TakeUp => self.take_up(domain),
             AgendaLine::BeforeCopies if self.kernel.job(domain).is_some() => {
-                match self.mechanisms.before_copies(&mut self.kernel, domain, group) {
-                    Some(step) => Verdict::Step(self.guarded(domain, step, group)),
+                match self.mechanisms.before_copies(&mut self.kernel, domain, &mut self.group) {
+                    Some(step) => Verdict::Step(self.guarded(domain, step)),
                     None => Verdict::Nothing,
                 }
             }
-            AgendaLine::End => self.end(domain, group),
-            AgendaLine::Move => self.move_next(domain, group),
-            AgendaLine::Protect => self.protect(domain, group),
-            AgendaLine::Under => self.under(domain, group),
+            AgendaLine::End => self.end(domain),
+            AgendaLine::Move => self.move_next(domain),
+            AgendaLine::Protect => self.protect(domain),
+            AgendaLine::Under => self.under(domain),
             AgendaLine::BeforeCopies => Verdict::Nothing,
         }
     }
 
     /// A unit that a mechanism kept, once nothing has to be done before its erase.
-    fn erase_kept(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+    fn erase_kept(&mut self, domain: Domain) -> Verdict {
         let Some(unit) = self.mechanisms.erasable(&self.kernel, domain) else { return Verdict::Nothing };
-        match self.mechanisms.end(&mut self.kernel, domain, unit, group) {
-            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+        match self.mechanisms.end(&mut self.kernel, domain, unit, &mut self.group) {
+            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step)),
             Some(VictimEnd::Over | VictimEnd::Hold) => Verdict::Nothing,
             None => Verdict::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
         }
     }
 
     /// The work that mechanisms begin on their own account.
-    fn take_up(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+    fn take_up(&mut self, domain: Domain) -> Verdict {
         let may_begin = self.mechanisms.parts().map.is_none_or(|map| !map.is_parked(domain));
-        match self.mechanisms.take_up(&mut self.kernel, domain, may_begin, group) {
+        match self.mechanisms.take_up(&mut self.kernel, domain, may_begin, &mut self.group) {
             None => Verdict::Nothing,
             Some(OwnWork::Changed) => Verdict::FromTheTop,
             Some(OwnWork::Close(stream)) if self.kernel.is_to_fill_up(domain, stream) => {
-                group.stream = stream;
+                self.group.stream = stream;
                 Verdict::Step(Step::new(Op::Pad, Cause::Pad))
             }
             Some(OwnWork::Close(stream)) => {
@@ -161,8 +161,8 @@ impl<M: Mechanisms> PageMap<M> {
                 self.attribute(domain, true);
                 Verdict::FromTheTop
             }
-            Some(OwnWork::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
-            Some(OwnWork::Move) => self.move_next(domain, group),
+            Some(OwnWork::Act(step)) => Verdict::Step(self.guarded(domain, step)),
+            Some(OwnWork::Move) => self.move_next(domain),
         }
     }
 
@@ -178,21 +178,21 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// What somebody waits for. If it takes a place among the pages of the map, room is made for it first.
-    pub(crate) fn pending(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+    pub(crate) fn pending(&mut self, domain: Domain) -> Option<Step> {
         let may_fetch = self.may_fetch(domain);
-        let step = match self.mechanisms.pending(&mut self.kernel, domain, false, may_fetch, group)? {
+        let step = match self.mechanisms.pending(&mut self.kernel, domain, false, may_fetch, &mut self.group)? {
             Pending::Act(step) => step,
             Pending::Room => {
                 if self.make_room(domain, self.kernel.streams().of_map()) {
                     return None;
                 }
-                match self.mechanisms.pending(&mut self.kernel, domain, true, may_fetch, group) {
+                match self.mechanisms.pending(&mut self.kernel, domain, true, may_fetch, &mut self.group) {
                     Some(Pending::Act(step)) => step,
                     None | Some(Pending::Room) => unreachable!("what asked for room has it now"),
                 }
             }
         };
-        Some(self.guarded(domain, step, group))
+        Some(self.guarded(domain, step))
     }
 
     /// The page of the map that a domain wants may be read.
@@ -203,22 +203,22 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// A step of a mechanism; if it programs a page of the map or a dummy page, what has to be safe first.
-    fn guarded(&mut self, domain: Domain, step: Step, group: &mut Group) -> Step {
+    fn guarded(&mut self, domain: Domain, step: Step) -> Step {
         if !self.guards_pages || !matches!(step.op, Op::Combine | Op::Pad) {
             return step;
         }
-        let pages = *group;
-        let stream = if step.op == Op::Pad { group.stream } else { self.kernel.streams().of_map() };
-        group.clear();
-        if let Some(first) = self.before_row(domain, stream, group) {
+        let pages = self.group;
+        let stream = if step.op == Op::Pad { self.group.stream } else { self.kernel.streams().of_map() };
+        self.group.clear();
+        if let Some(first) = self.before_row(domain, stream) {
             return first;
         }
-        *group = pages;
+        self.group = pages;
         step
     }
 
     /// What has to be safe before the next pages of a stream are programmed: those that one command may hold.
-    fn before_row(&mut self, domain: Domain, stream: Stream, group: &mut Group) -> Option<Step> {
+    fn before_row(&mut self, domain: Domain, stream: Stream) -> Option<Step> {
         if !self.guards_pages {
             return None;
         }
@@ -226,8 +226,8 @@ impl<M: Mechanisms> PageMap<M> {
         let geometry = self.kernel.geometry();
         let left = geometry.row_slots() - geometry.row_of_slot(geometry.unit_and_slot(first).1).1;
         (first.0..first.0 + left).find_map(|at| {
-            let op = self.mechanisms.before_page(&mut self.kernel, domain, Ppn(at), group)?;
-            group.stream = stream;
+            let op = self.mechanisms.before_page(&mut self.kernel, domain, Ppn(at), &mut self.group)?;
+            self.group.stream = stream;
             let cause = match op {
                 Op::Combine => Cause::Backup,
                 Op::Erase(unit) => self.erasure(domain, unit).cause,
@@ -238,101 +238,90 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// The end of a collection, where its victim is empty.
-    fn end(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+    fn end(&mut self, domain: Domain) -> Verdict {
         let Some(&Job { unit, cause, .. }) = self.kernel.job(domain) else { return Verdict::Nothing };
         if self.kernel.valid_of(unit) > 0 {
             return Verdict::Nothing;
         }
-        match self.mechanisms.end(&mut self.kernel, domain, unit, group) {
+        match self.mechanisms.end(&mut self.kernel, domain, unit, &mut self.group) {
             None => Verdict::Step(Step::new(Op::Erase(unit), cause)),
-            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step)),
             Some(VictimEnd::Over) => Verdict::FromTheTop,
             Some(VictimEnd::Hold) => Verdict::Nothing,
         }
     }
 
     /// The next pages of a victim, or the end of its collection where no more of them move.
-    fn move_next(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+    fn move_next(&mut self, domain: Domain) -> Verdict {
         let Some(job) = self.kernel.job(domain).copied() else { return Verdict::Nothing };
-        if let Some(step) = self.next_move(domain, job, group) {
+        if let Some(step) = self.next_move(domain, job) {
             return Verdict::Step(step);
         }
-        match self.mechanisms.end(&mut self.kernel, domain, job.unit, group) {
-            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step, group)),
+        match self.mechanisms.end(&mut self.kernel, domain, job.unit, &mut self.group) {
+            Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step)),
             Some(VictimEnd::Over) => Verdict::FromTheTop,
             None | Some(VictimEnd::Hold) => unreachable!("a unit whose pages stay is in use again"),
         }
     }
 
     /// The next pages of a victim that has any, once what lies under them is safe; nothing if those that are left stay.
-    pub(crate) fn next_move(&mut self, domain: Domain, mut job: Job, group: &mut Group) -> Option<Step> {
-        if self.pick(domain, &mut job, &|lpn| self.copy_stream(lpn), group) == Picked::Stays {
+    pub(crate) fn next_move(&mut self, domain: Domain, mut job: Job) -> Option<Step> {
+        if self.pick(domain, &mut job, None) == Picked::Stays {
             return None;
         }
         if let Some(own) = self.kernel.job_mut(domain) {
             (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
         }
-        self.prefetch_behind(group);
-        let stream = self.stream_of_copy(domain, group.pages()[0]);
-        group.stream = stream;
+        self.prefetch_behind();
+        let stream = self.stream_of_copy(domain, self.group.pages()[0]);
+        self.group.stream = stream;
         if self.guards_pages {
-            let picked = *group;
-            group.clear();
-            if let Some(first) = self.before_row(domain, stream, group) {
+            let picked = self.group;
+            self.group.clear();
+            if let Some(first) = self.before_row(domain, stream) {
                 return Some(first);
             }
-            *group = picked;
+            self.group = picked;
         }
-        let how = self.mechanisms.how(&self.kernel, domain, stream, group).unwrap_or(How::OffChip);
+        let how = self.mechanisms.how(&self.kernel, domain, stream, &self.group).unwrap_or(How::OffChip);
         Some(Step::new(Op::Move(how), job.cause))
     }
 
     /// Asks for what moving the pages behind a group will change: their step may ask for it before any of them is read.
-    fn prefetch_behind(&self, group: &Group) {
+    fn prefetch_behind(&self) {
         let geometry = self.kernel.geometry();
-        let Some(&last) = group.pages().last() else { return };
+        let Some(&last) = self.group.pages().last() else { return };
         let (unit, slot) = geometry.unit_and_slot(last);
         for by in 1..=geometry.row_slots() {
             self.prefetch_copy(geometry.ppn(unit, geometry.slot_ahead(slot, by)));
         }
     }
 
-    /// Puts the pages of a victim that move next into a group.
-    fn pick(&self, domain: Domain, job: &mut Job, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) -> Picked {
-        if let Some(picked) = self.mechanisms.pick(&self.kernel, domain, job, stream_of, group) {
+    /// Puts the pages of a victim that move next into the group: to one stream, or each to its own.
+    fn pick(&mut self, domain: Domain, job: &mut Job, to: Option<Stream>) -> Picked {
+        let PageMap { kernel, mechanisms, group, .. } = self;
+        let stream_of = |lpn| to.unwrap_or_else(|| copy_stream(kernel, mechanisms, lpn));
+        if let Some(picked) = mechanisms.pick(kernel, domain, job, &stream_of, group) {
             return picked;
         }
         // A state may say of a cursor what it will.
-        let next =
-            self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, Slot::FIRST));
-        let slot = next.expect("a victim with valid pages");
-        job.cursor = slot;
-        group.push(self.kernel.geometry().ppn(job.unit, slot));
-        if self.kernel.geometry().parts > 1 {
-            self.add_parts(job.unit, slot, stream_of, group);
+        let next = kernel.next_valid(job.unit, job.cursor).or_else(|| kernel.next_valid(job.unit, Slot::FIRST));
+        job.cursor = next.expect("a victim with valid pages");
+        group.push(kernel.geometry().ppn(job.unit, job.cursor));
+        if kernel.geometry().parts > 1 {
+            add_parts(kernel, job, &stream_of, group);
         }
         Picked::Group
     }
 
-    /// Adds the other valid parts of a page's flash page, which one read brings, as far as they go where that page does.
-    fn add_parts(&self, unit: Unit, first: Slot, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
-        let (kernel, geometry) = (&self.kernel, self.kernel.geometry());
-        let of = |at: Ppn| kernel.lpn_at(at).map(stream_of);
-        let at = geometry.ppn(unit, first);
-        let stream = of(at);
-        let others = geometry.slots_from(first.next()).map(|slot| geometry.ppn(unit, slot));
-        let parts = others.take_while(|&other| geometry.flash_page_of(other) == geometry.flash_page_of(at));
-        parts.filter(|&part| kernel.is_valid(part) && of(part) == stream).for_each(|part| group.push(part));
-    }
-
     /// What has to be safe before the host page that waits is programmed.
-    fn protect(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+    fn protect(&mut self, domain: Domain) -> Verdict {
         let Some(stream) = self.waiting[domain.index()] else { return Verdict::Nothing };
-        self.before_row(domain, stream, group).map_or(Verdict::Nothing, Verdict::Step)
+        self.before_row(domain, stream).map_or(Verdict::Nothing, Verdict::Step)
     }
 
     /// The victim's pages that go under the host page that waits.
-    fn under(&mut self, domain: Domain, group: &mut Group) -> Verdict {
+    fn under(&mut self, domain: Domain) -> Verdict {
         let Some(stream) = self.waiting[domain.index()] else { return Verdict::Nothing };
         let mut under = self.mechanisms.under(&mut self.kernel, domain, stream, false);
         if under == Some(Under::Choice) {
@@ -343,14 +332,14 @@ impl<M: Mechanisms> PageMap<M> {
         }
         match under {
             None => Verdict::Nothing,
-            Some(Under::Erase) => self.erase_kept(domain, group),
+            Some(Under::Erase) => self.erase_kept(domain),
             Some(Under::Collection) => Verdict::FromTheTop,
             Some(Under::Choice) => unreachable!("a victim may be chosen"),
             Some(Under::Victim) => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Verdict::Nothing };
-                self.pick(domain, &mut job, &|_| stream, group);
-                self.prefetch_behind(group);
-                group.stream = stream;
+                self.pick(domain, &mut job, Some(stream));
+                self.prefetch_behind();
+                self.group.stream = stream;
                 let cause = job.cause;
                 self.kernel.set_pairing(domain, Some(job));
                 // Among host pages, so they are to be as good as those.
@@ -410,6 +399,17 @@ impl<M: Mechanisms> PageMap<M> {
             self.early.push(other);
         }
     }
+}
+
+/// Adds the other valid parts of the flash page at a job's cursor, which one read brings, as far as they go where that page does.
+fn add_parts(kernel: &Kernel, job: &Job, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
+    let geometry = kernel.geometry();
+    let of = |at: Ppn| kernel.lpn_at(at).map(stream_of);
+    let at = geometry.ppn(job.unit, job.cursor);
+    let stream = of(at);
+    let others = geometry.slots_from(job.cursor.next()).map(|slot| geometry.ppn(job.unit, slot));
+    let parts = others.take_while(|&other| geometry.flash_page_of(other) == geometry.flash_page_of(at));
+    parts.filter(|&part| kernel.is_valid(part) && of(part) == stream).for_each(|part| group.push(part));
 }
 
 /// What a line of the agenda says.

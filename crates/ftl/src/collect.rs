@@ -123,13 +123,13 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Which way a page moves by itself.
     #[inline]
-    fn how_of_one(&self, domain: Domain, stream: Stream, from: Ppn) -> How {
+    fn how_of_one(&mut self, domain: Domain, stream: Stream, from: Ppn) -> How {
         if M::IS_PLAIN {
             return How::OffChip;
         }
-        let mut group = Group::EMPTY;
-        group.push(from);
-        self.mechanisms.how(&self.kernel, domain, stream, &group).unwrap_or(How::OffChip)
+        self.group.clear();
+        self.group.push(from);
+        self.mechanisms.how(&self.kernel, domain, stream, &self.group).unwrap_or(How::OffChip)
     }
 
     /// Does what a domain has to do, one operation after the other.
@@ -149,7 +149,7 @@ impl<M: Mechanisms> PageMap<M> {
             Op::Combine | Op::Reprogram => {
                 self.pages_read(group.pages());
                 let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
-                if !array.combined(cause, group, placed) {
+                if !array.combined(cause, group.pages(), placed) {
                     self.repair(placed.at, DataSource::Controller, array);
                 }
                 if op == Op::Combine {
@@ -211,7 +211,7 @@ impl<M: Mechanisms> PageMap<M> {
         let own = self.kernel.geometry().domain_of_unit(open);
         let was_busy = self.is_busy(own);
         let placed = self.pad_unit(own, open).expect("pages wait in active units");
-        if !array.combined(Cause::Pad, &Group::EMPTY, placed) {
+        if !array.combined(Cause::Pad, &[], placed) {
             self.repair(placed.at, DataSource::Controller, array);
         }
         if own != domain && !was_busy && self.is_busy(own) {
@@ -222,7 +222,7 @@ impl<M: Mechanisms> PageMap<M> {
     /// Programs a dummy page.
     fn fill_up(&mut self, domain: Domain, cause: Cause, array: &mut impl Array) {
         let placed = self.pad(domain);
-        if !array.combined(cause, &Group::EMPTY, placed) {
+        if !array.combined(cause, &[], placed) {
             self.repair(placed.at, DataSource::Controller, array);
         }
     }

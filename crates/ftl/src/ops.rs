@@ -3,8 +3,6 @@
 
 use base::{Cause, Lpn, Ppn, Unit};
 
-use crate::group::Group;
-
 /// Which way a page moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
@@ -17,7 +15,7 @@ pub enum How {
 /// The next operation of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`]
+    /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`](crate::Group::pads)
     /// says ([`Ftl::place`](crate::Ftl::place)). A copyback is both at once, and has no dummy pages.
     Move(How),
     /// Read the pages of the group, if there are any, then place and program one page that is made of them.
@@ -144,7 +142,7 @@ pub trait Array {
     /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order.
     fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);
     /// A page is made of the pages of a group, or of none.
-    fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool;
+    fn combined(&mut self, cause: Cause, pages: &[Ppn], to: Placed) -> bool;
     /// After a failed program, a page is to be read and programmed anew.
     fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten;
     /// A page is read, and nothing is programmed.

@@ -55,6 +55,8 @@ pub(crate) struct PageMap<M> {
     pub(crate) lost: BTreeSet<Lpn>,
     /// Collections that keep step with the host, where the schedule is that one.
     pub(crate) pace: Option<HostPace>,
+    /// The pages of what the agenda has decided last.
+    pub(crate) group: Group,
 }
 
 // Set-up, and what is asked.
@@ -118,6 +120,7 @@ impl<M: Mechanisms> PageMap<M> {
             deferred: vec![Vec::new(); domains],
             lost: BTreeSet::new(),
             pace: HostPace::of(crate::mechanism::SpacePlan::paced(policies), &geometry),
+            group: Group::EMPTY,
         })
     }
 
@@ -184,30 +187,13 @@ impl<M: Mechanisms> PageMap<M> {
         self.kernel.state_of(unit) == UnitState::Aside
     }
 
-    /// The stream of a page of data.
-    #[inline]
-    fn stream_of(&self, lpn: Lpn, arrival: Arrival) -> Stream {
-        let mut classes = [0; AXES];
-        let own = self.mechanisms.class(&self.kernel, lpn, arrival, &mut classes);
-        own.unwrap_or_else(|| self.kernel.streams().at(classes))
-    }
-
     /// The stream of a page that the host is about to write.
     #[inline]
     fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> Stream {
-        if M::IS_PLAIN { Stream::FIRST } else { self.stream_of(lpn, Arrival::Host { is_mapped }) }
-    }
-
-    /// The stream of a logical page that is about to be copied.
-    #[inline]
-    pub(crate) fn copy_stream(&self, lpn: Lpn) -> Stream {
         if M::IS_PLAIN {
-            Stream::FIRST
-        } else if self.kernel.is_of_map(lpn) {
-            self.kernel.streams().of_map()
-        } else {
-            self.stream_of(lpn, Arrival::Copy)
+            return Stream::FIRST;
         }
+        stream_of(&self.kernel, &self.mechanisms, lpn, Arrival::Host { is_mapped })
     }
 
     /// The stream that the data of a page are about to be copied to: that of the host page that they go under, or their
@@ -219,7 +205,7 @@ impl<M: Mechanisms> PageMap<M> {
         }
         match self.waiting[domain.index()] {
             Some(stream) if self.kernel.job(domain).is_none() => stream,
-            _ => self.kernel.lpn_at(from).map_or(Stream::FIRST, |lpn| self.copy_stream(lpn)),
+            _ => self.kernel.lpn_at(from).map_or(Stream::FIRST, |lpn| copy_stream(&self.kernel, &self.mechanisms, lpn)),
         }
     }
 }
@@ -253,7 +239,7 @@ impl<M: Mechanisms> PageMap<M> {
             return true;
         }
         self.waiting[domain.index()] = Some(stream);
-        self.decide(domain, &mut Group::EMPTY.clone()).is_none()
+        self.decide(domain).is_none()
     }
 
     /// Gets the map entry of a page that is to be written, if that takes no operation. Returns whether it is at hand; if
@@ -266,7 +252,8 @@ impl<M: Mechanisms> PageMap<M> {
     fn want_entry(&mut self, lpn: Lpn) -> bool {
         let Some(map) = self.mechanisms.parts_mut().map else { return true };
         let owner = map.want(&mut self.kernel, lpn, true);
-        let has_step = self.pending(owner, &mut Group::EMPTY.clone()).is_some();
+        self.group.clear();
+        let has_step = self.pending(owner).is_some();
         match self.mechanisms.parts().map.filter(|map| map.has_owners()) {
             Some(map) => map.holds_entry(lpn),
             None => !has_step && !self.is_busy(owner),
@@ -359,7 +346,6 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     fn next_on_agenda(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
-        group.stream = Stream::FIRST;
         let step = self.take_in_hand(domain, group);
         // They are read before they are placed.
         group.pages().iter().for_each(|&page| self.prefetch_copy(page));
@@ -369,12 +355,14 @@ impl<M: Mechanisms> PageMap<M> {
         step
     }
 
-    /// Decides what a domain does next.
+    /// Decides what a domain does next. Its pages are put into `group`.
     pub(crate) fn take_in_hand(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         if self.is_read_only() {
             return None;
         }
-        let step = if self.on_demand { self.decide(domain, group) } else { self.decide_job(domain, group) };
+        self.group.stream = Stream::FIRST;
+        let step = if self.on_demand { self.decide(domain) } else { self.decide_job(domain) };
+        group.assign(&self.group);
         self.next[domain.index()].stream = group.stream;
         if self.mechanisms.parts().retirement.is_some() && !self.has_places(domain, step, group) {
             return None;
@@ -608,19 +596,19 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// What a domain without anything on demand does next: the job in hand.
-    fn decide_job(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
-        group.clear();
+    fn decide_job(&mut self, domain: Domain) -> Option<Step> {
+        self.group.clear();
         let job = *self.kernel.job(domain)?;
         if self.kernel.valid_of(job.unit) == 0 {
             return Some(Step::new(Op::Erase(job.unit), job.cause));
         }
-        self.next_move(domain, job, group)
+        self.next_move(domain, job)
     }
 
     /// Ends what has nothing left to do.
     pub(crate) fn settle(&mut self, domain: Domain) {
         if self.on_demand && self.kernel.job(domain).is_none() && self.is_pending(domain) {
-            self.decide(domain, &mut Group::EMPTY.clone());
+            self.decide(domain);
         }
     }
 
@@ -691,5 +679,25 @@ impl<M: Mechanisms> PageMap<M> {
             }
         }
         Ok(())
+    }
+}
+
+/// The stream of a page of data.
+#[inline]
+fn stream_of<M: Mechanisms>(kernel: &Kernel, mechanisms: &M, lpn: Lpn, arrival: Arrival) -> Stream {
+    let mut classes = [0; AXES];
+    let own = mechanisms.class(kernel, lpn, arrival, &mut classes);
+    own.unwrap_or_else(|| kernel.streams().at(classes))
+}
+
+/// The stream of a logical page that is about to be copied.
+#[inline]
+pub(crate) fn copy_stream<M: Mechanisms>(kernel: &Kernel, mechanisms: &M, lpn: Lpn) -> Stream {
+    if M::IS_PLAIN {
+        Stream::FIRST
+    } else if kernel.is_of_map(lpn) {
+        kernel.streams().of_map()
+    } else {
+        stream_of(kernel, mechanisms, lpn, Arrival::Copy)
     }
 }

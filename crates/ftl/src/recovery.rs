@@ -8,7 +8,6 @@
 
 use base::{Cause, Domain, Geometry, Lpn, OpKind, Ppn, Slot, Unit};
 
-use crate::group::Group;
 use crate::kernel::{Frontier, PageKind, Spare, Stream};
 use crate::mechanism::{Mechanisms, PageOrigin};
 use crate::ops::{Array, DataSource, Erasure, PagePayload, Placed, Rewritten, Way};
@@ -263,7 +262,7 @@ impl<M: Mechanisms> PageMap<M> {
             }
             let tag = self.kernel.tag(PageKind::Dummy, || 0, at);
             let dummy = Placed { at, holds: PagePayload::Nothing, tag, way: Way::Plain };
-            if !array.combined(Cause::Backup, &Group::EMPTY, dummy) {
+            if !array.combined(Cause::Backup, &[], dummy) {
                 self.repair(at, DataSource::Controller, array);
             }
         }

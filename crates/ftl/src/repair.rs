@@ -61,7 +61,7 @@ impl<M: Mechanisms> PageMap<M> {
         let Hurt { lpn, at, source } = page;
         // Of several wordlines there may be guard pages between them.
         while let Some(guard) = self.place_guard(domain, stream) {
-            if !array.combined(Cause::Backup, &Group::EMPTY, guard) {
+            if !array.combined(Cause::Backup, &[], guard) {
                 self.repair(guard.at, DataSource::Controller, array);
             }
         }

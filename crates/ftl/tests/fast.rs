@@ -78,8 +78,8 @@ impl ftl::Array for Array {
         panic!("pages hold stamps: they are moved one by one");
     }
 
-    fn combined(&mut self, _: Cause, pages: &Group, to: Placed) -> bool {
-        assert!(pages.pages().is_empty(), "merges protect no pages, and the whole map is in DRAM");
+    fn combined(&mut self, _: Cause, pages: &[Ppn], to: Placed) -> bool {
+        assert!(pages.is_empty(), "merges protect no pages, and the whole map is in DRAM");
         self.program(to.at, 0);
         true
     }

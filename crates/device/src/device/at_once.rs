@@ -1,7 +1,7 @@
 //! The operations of the FTL, carried out on the array at once: what each of them reads, programs and counts.
 
 use base::{Cause, OpKind, Ppn, Unit};
-use ftl::{Array, DataSource, Erasure, Group, How, PagePayload, Placed, Rewritten, Way};
+use ftl::{Array, DataSource, Erasure, How, PagePayload, Placed, Rewritten, Way};
 
 use crate::flash::{Content, Flash, Programmed};
 use crate::watchdog::Watchdog;
@@ -121,9 +121,9 @@ impl Array for AtOnce<'_> {
         self.flash.move_run(pages, last, to);
     }
 
-    fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
+    fn combined(&mut self, cause: Cause, pages: &[Ppn], to: Placed) -> bool {
         self.watchdog.step(self.counters);
-        let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| {
+        let content = pages.iter().fold(Content::EMPTY, |parity, &page| {
             let page = self.read(cause, page);
             self.flash.xor(parity, page)
         });

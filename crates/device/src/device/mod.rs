@@ -11,7 +11,7 @@ use config::Config;
 use config::model::{Checks, Payload};
 use ftl::allocation::Allocation;
 use ftl::schedule::Schedule;
-use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, Group, OutOfMemory, PageMapping, Placed, Policies};
+use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
@@ -543,7 +543,7 @@ impl Device {
         let domain = self.ftl.geometry().domain_of_unit(unit);
         let placed = self.fill(domain, unit);
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-        if !array.combined(Cause::Pad, &Group::EMPTY, placed) {
+        if !array.combined(Cause::Pad, &[], placed) {
             let pages = self.has.pages.expect("pages wait for others under page mapping alone");
             pages.repair(&mut self.ftl, placed.at, None, &mut array);
         }

@@ -123,7 +123,6 @@ mod tests {
     use crate::allocation::Allocation;
     use crate::facade::ANYWHERE;
     use crate::fast::{Fast, LogOptions};
-    use crate::group::Group;
     use crate::mechanism::All;
     use crate::ops::{Array, DataSource, Erasure, How, Placed, Rewritten};
     use crate::page::PageMap;
@@ -151,7 +150,7 @@ mod tests {
             unreachable!("pages are moved one by one");
         }
 
-        fn combined(&mut self, _: Cause, _: &Group, _: Placed) -> bool {
+        fn combined(&mut self, _: Cause, _: &[Ppn], _: Placed) -> bool {
             self.padded += 1;
             true
         }

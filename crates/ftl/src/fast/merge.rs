@@ -370,7 +370,7 @@ impl Fast {
             }
             Op::Pad => {
                 let placed = self.pad(domain);
-                assert!(array.combined(cause, &Group::EMPTY, placed), "{NO_FAULTS}");
+                assert!(array.combined(cause, &[], placed), "{NO_FAULTS}");
             }
             Op::Erase(unit) => {
                 assert!(array.erased(self.erasure(domain, unit)), "{NO_FAULTS}");

@@ -9,7 +9,7 @@ use std::iter;
 
 use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
-use ftl::{Array, DataSource, Erasure, Group, How, Placed, Rewritten};
+use ftl::{Array, DataSource, Erasure, How, Placed, Rewritten};
 
 use crate::device::{AtOnce, Device};
 use crate::flash::FailedProgram;
@@ -272,7 +272,7 @@ impl Array for Places<'_> {
         unreachable!("a repair places pages anew")
     }
 
-    fn combined(&mut self, _: Cause, _: &Group, to: Placed) -> bool {
+    fn combined(&mut self, _: Cause, _: &[Ppn], to: Placed) -> bool {
         self.placed.push((None, to.at));
         self.at_once.place_dummy(to);
         true
