@@ -1,11 +1,11 @@
 //! The device after a power cut: everything but the array is gone.
 
-use base::{Block, Geometry, Page, Ppn, Unit};
+use base::{Block, Page, Ppn, Unit};
 use config::Config;
 use ftl::{Ftl, OutOfMemory, PageFound, Scan, Scanned};
 
 use crate::device::{AtOnce, Device, policies};
-use crate::flash::{Content, Flash, Found};
+use crate::flash::{Content, Found};
 
 /// The cost of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,12 +31,10 @@ impl Device {
         let geometry = *self.ftl.geometry();
         let array_s = self.scan_seconds(config);
         let user_pages = u64::from(self.has.user_pages);
-        let scan = ArrayScan { geometry: &geometry, flash: &self.flash };
-        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
-        let (ftl, has, work) = recovered.expect("restarts are refused where nothing can be found again");
-        (self.ftl, self.has) = (ftl, has);
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-        let recovery = self.ftl.end_recovery(&work, &mut array);
+        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &mut array)?;
+        let (ftl, has, recovery) = recovered.expect("restarts are refused where nothing can be found again");
+        (self.ftl, self.has) = (ftl, has);
         recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
         self.fill_up();
         Ok(Restarted {
@@ -71,27 +69,22 @@ impl Device {
     }
 }
 
-/// The array, as a scan finds it.
-struct ArrayScan<'a> {
-    geometry: &'a Geometry,
-    flash: &'a Flash,
-}
-
-impl Scan for ArrayScan<'_> {
+impl Scan for AtOnce<'_> {
     fn unit(&self, unit: Unit) -> Scanned {
-        let bad = self.flash.is_bad(unit);
+        let (flash, geometry) = (self.flash(), self.flash().geometry());
+        let bad = flash.is_bad(unit);
         let found = |found| if bad { PageFound::Empty } else { page_found(found) };
-        let pages = self.flash.scan(unit).map(found).collect();
-        let lanes = 0..self.geometry.unit_width;
-        let blocks = lanes.map(|lane| self.geometry.block_of(unit, lane));
-        let reads = blocks.map(|block| self.flash.reads_of(block)).max().unwrap_or(0);
-        let block = &self.flash.nand().blocks()[self.geometry.block_of(unit, 0).index()];
-        let torn = !bad && self.flash.is_torn(unit);
+        let pages = flash.scan(unit).map(found).collect();
+        let lanes = 0..geometry.unit_width;
+        let blocks = lanes.map(|lane| geometry.block_of(unit, lane));
+        let reads = blocks.map(|block| flash.reads_of(block)).max().unwrap_or(0);
+        let block = &flash.nand().blocks()[geometry.block_of(unit, 0).index()];
+        let torn = !bad && flash.is_torn(unit);
         Scanned { torn, bad, lsb_only: block.is_lsb_only(), erases: block.erases, reads, pages }
     }
 
     fn page(&self, at: Ppn) -> PageFound {
-        page_found(self.flash.found_at(at))
+        page_found(self.flash().found_at(at))
     }
 }
 

@@ -45,7 +45,7 @@ pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, pai
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewritten, Step, Way};
 pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies, ProgramUnit};
-pub use crate::recovery::{Recovery, RecoveryWork};
+pub use crate::recovery::Recovery;
 pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
 pub use crate::scan::{PageFound, Scan, Scanned};
 pub use crate::work::DomainWork;

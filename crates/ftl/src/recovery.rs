@@ -30,7 +30,7 @@ pub struct Recovery {
 }
 
 /// The work of a restart, once it is known where everything is.
-pub struct RecoveryWork {
+struct RecoveryWork {
     /// Spare areas that were read.
     pages_read: u64,
     /// Units to erase.
@@ -46,13 +46,27 @@ pub struct RecoveryWork {
 const NONE: u32 = u32::MAX;
 
 impl<M: Mechanisms> PageMap<M> {
-    /// Page mapping of a device of which nothing is known but the array, and the work that is left ([`PageMap::end_recovery`]).
+    /// Page mapping of a device of which nothing is known but the array, which does what that calls for.
     ///
     /// Beside the maps it takes memory for a number of each logical page, and for what is kept of units.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
     pub(crate) fn recover(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+        array: &mut (impl Array + Scan),
+    ) -> Result<(PageMap<M>, Recovery), OutOfMemory> {
+        let (mut page, work) = PageMap::<M>::found(geometry, user_pages, policies, seed, array)?;
+        let (pages_read, erased, rescued) = (work.pages_read, work.erase.len(), work.rescues.len());
+        let busy = page.resume(&work, array);
+        Ok((page, Recovery { pages_read, erased, rescued, busy }))
+    }
+
+    /// Page mapping as a scan finds it, and the work that is left.
+    fn found(
         geometry: Geometry,
         user_pages: u64,
         policies: &Policies<'_>,
@@ -79,16 +93,6 @@ impl<M: Mechanisms> PageMap<M> {
         page.adopt_free_space(&erase);
         let pages_read = found.iter().map(|unit| u64::from(unit.used)).sum();
         Ok((page, RecoveryWork { pages_read, holes, erase, rescues }))
-    }
-
-    /// Does what is left to be done.
-    pub(crate) fn end_recovery(&mut self, rest: &RecoveryWork, array: &mut impl Array) -> Recovery {
-        Recovery {
-            pages_read: rest.pages_read,
-            erased: rest.erase.len(),
-            rescued: rest.rescues.len(),
-            busy: self.resume(rest, array),
-        }
     }
 
     /// Takes note of the pages of a unit: by LPN, that of the newest write; of several copies the one programmed last.

@@ -666,7 +666,7 @@ fn a_domain_under_collection_takes_no_host_page() {
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
         let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
-        ftl.erased(only, Unit::new(0));
+        ftl.erased(only, Unit::new(0), false);
     }));
     assert!(early.is_err(), "an erase without a collection is refused");
     assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1, false))).is_err(), "too full");

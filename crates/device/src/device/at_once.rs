@@ -29,6 +29,11 @@ impl<'a> AtOnce<'a> {
         AtOnce { flash, counters, watchdog, held, has_erased: false, last_read: None }
     }
 
+    /// The array, as a scan finds it.
+    pub(crate) fn flash(&self) -> &Flash {
+        self.flash
+    }
+
     /// Places a page, whose last version that is older lies at `old`.
     #[inline(always)]
     fn program(&mut self, cause: Cause, placed: Placed, data: Content, old: Option<Ppn>) -> bool {

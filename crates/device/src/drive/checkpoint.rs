@@ -6,7 +6,7 @@
 use std::io;
 
 use config::Config;
-use ftl::PageMapping;
+use ftl::{PageMapping, Saved};
 use nand::Image;
 
 use super::cost::RestartCost;
@@ -16,8 +16,9 @@ use crate::state::{self, StateShape};
 /// The checkpoint of a device in which nothing is in flight.
 pub(super) fn of(device: &Device, pages: PageMapping) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    state::write(&mut bytes, &pages.numbers(&device.ftl))?;
-    state::write(&mut bytes, &pages.save(&device.ftl))?;
+    let saved = pages.save(&device.ftl);
+    state::write(&mut bytes, &saved.numbers)?;
+    state::write(&mut bytes, &saved)?;
     state::write(&mut bytes, &device.flash.nand().save())?;
     Ok(bytes)
 }
@@ -29,14 +30,13 @@ pub(super) fn restart(device: &mut Device, config: &Config, image: Image) -> Res
     let shape = StateShape::of(device, config);
     let numbers = state::read_message::<(u64, u64)>(&mut input, 2 * 10, 0);
     let parts = numbers.and_then(|numbers| Some((numbers, state::read_parts(&mut input, &shape)?)));
-    let Some(((writes, order), (saved, array))) = parts else { return Err(Box::new(image)) };
+    let Some((numbers, (saved, array))) = parts else { return Err(Box::new(image)) };
     device.flash.attach_saved(image, array)?;
-    let restored =
-        pages.restore(&mut device.ftl, || Ok::<_, ftl::OutOfMemory>(saved), &policies(config), config.run.seed);
+    let saved = || Ok::<_, ftl::OutOfMemory>(Saved { numbers, ..saved });
+    let restored = pages.restore(&mut device.ftl, saved, &policies(config), config.run.seed);
     if !matches!(restored, Ok(Ok(()))) {
         return Err(Box::new(device.flash.nand_mut().detach().expect("it was attached")));
     }
-    pages.adopt_numbers(&mut device.ftl, writes, order);
     let geometry = device.ftl.geometry();
     let pages_read = (bytes.len() as u64).div_ceil(u64::from(config.device.page_size));
     let read = config.device.timing.read.iter().map(|time| time.ns()).max().unwrap_or(0);

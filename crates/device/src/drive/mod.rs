@@ -132,11 +132,10 @@ impl Drive {
         self.device.recorder.counters.waf(self.page_size())
     }
 
-    /// Blocks that are erased and in no use.
+    /// Good blocks in which nothing is programmed.
     pub fn free_blocks(&self) -> u64 {
-        let (ftl, pages) = (&self.device.ftl, self.device.has.pages.expect("refused before"));
-        let width = u64::from(ftl.geometry().unit_width);
-        ftl.geometry().all_domains().map(|domain| u64::from(pages.free_units(ftl, domain)) * width).sum()
+        let blocks = self.device.flash.nand().blocks();
+        blocks.iter().filter(|block| block.next_page == 0 && !block.is_bad()).count() as u64
     }
 
     /// Blocks erased since the drive was opened.

@@ -119,6 +119,12 @@ pub(crate) fn shape(geometry: &Geometry, device: &config::model::Device) -> Shap
 }
 
 impl Flash {
+    /// The device's shape.
+    #[inline(always)]
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
     /// Bytes of an array.
     pub(crate) fn bytes(geometry: &Geometry, device: &config::model::Device, stores: StoreKind) -> u64 {
         Nand::bytes(&shape(geometry, device), stores)

@@ -131,11 +131,12 @@ calls! {
             &mut self, domain: Domain, step: Step, pages: &[Ppn], suits: Option<impl FnOnce(Ppn) -> bool>
         ) -> Option<Placed>;
 
-        /// The unit of [`Op::Erase`](crate::Op::Erase) was erased. The next collection of the domain may begin at once.
+        /// The unit of [`Op::Erase`](crate::Op::Erase) was erased, or its erase has failed. The next collection of the domain may begin at
+        /// once.
         ///
         /// # Panics
         /// If it was not to be erased.
-        fn erased(&mut self, domain: Domain, unit: Unit) -> Erasure;
+        fn erased(&mut self, domain: Domain, unit: Unit, has_failed: bool) -> Erasure;
 
         /// Carries out what a domain has to do, at once: so many operations at most. Returns whether there may be more.
         fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool;

@@ -40,7 +40,7 @@ use crate::ops::Array;
 use crate::paced::HostPace;
 use crate::page::PageMap;
 use crate::plain::PlainPages;
-use crate::recovery::{Recovery, RecoveryWork};
+use crate::recovery::Recovery;
 use crate::scan::Scan;
 use crate::{Bytes, OutOfMemory, Policies};
 
@@ -185,8 +185,9 @@ impl Ftl {
         Ok(Ftl::over(geometry, policies, mapping))
     }
 
-    /// The FTL of a device of which nothing is known but the array, and what is left to be done ([`Ftl::end_recovery`]); nothing
-    /// under hybrid mapping, which leaves no spare areas to find pages by.
+    /// The FTL of a device of which nothing is known but the array, where the erases and rescues that this calls for are done; nothing
+    /// under hybrid mapping, which leaves no spare areas to find pages by. The power may go off again in the middle of it; then the rest is
+    /// for the next restart.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
@@ -195,26 +196,20 @@ impl Ftl {
         user_pages: u64,
         policies: &Policies<'_>,
         seed: u64,
-        scan: &dyn Scan,
-    ) -> Result<Option<(Ftl, Capabilities, RecoveryWork)>, OutOfMemory> {
+        array: &mut (impl Array + Scan),
+    ) -> Result<Option<(Ftl, Capabilities, Recovery)>, OutOfMemory> {
         if policies.is_hybrid() {
             return Ok(None);
         }
-        let (mapping, rest) = if SpacePlan::is_plain(policies, &geometry) {
-            let (page, rest) = PageMap::recover(geometry, user_pages, policies, seed, scan)?;
-            (InForce::Plain(page), rest)
+        let (mapping, recovery) = if SpacePlan::is_plain(policies, &geometry) {
+            let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, array)?;
+            (InForce::Plain(page), recovery)
         } else {
-            let (page, rest) = PageMap::recover(geometry, user_pages, policies, seed, scan)?;
-            (InForce::Page(page), rest)
+            let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, array)?;
+            (InForce::Page(page), recovery)
         };
         let (ftl, has) = Ftl::over(geometry, policies, mapping);
-        Ok(Some((ftl, has, rest)))
-    }
-
-    /// Does the erases and rescues that a restart calls for. The power may go off again in the middle of it; then the rest is for the
-    /// next restart.
-    pub fn end_recovery(&mut self, work: &RecoveryWork, array: &mut impl Array) -> Recovery {
-        of_pages!(&mut self.mapping, page => page.end_recovery(work, array))
+        Ok(Some((ftl, has, recovery)))
     }
 
     fn over(geometry: Geometry, policies: &Policies<'_>, mapping: InForce) -> (Ftl, Capabilities) {

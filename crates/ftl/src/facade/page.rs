@@ -1,6 +1,6 @@
 //! Page mapping, as the façade calls it.
 
-use base::{Domain, Lpn, Page, Ppn, Unit};
+use base::{Domain, Lpn, OpKind, Page, Ppn, Unit};
 
 use super::mapping::{ArrayView, Mapping, check_programmed};
 use crate::group::Group;
@@ -100,7 +100,10 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     }
 
     #[inline]
-    fn erased(&mut self, domain: Domain, unit: Unit) -> Erasure {
+    fn erased(&mut self, domain: Domain, unit: Unit, has_failed: bool) -> Erasure {
+        if has_failed {
+            self.wears_out(unit, OpKind::Erase);
+        }
         let erasure = self.erasure(domain, unit);
         self.unit_erased(domain, unit);
         erasure

@@ -1,7 +1,7 @@
 //! Page mapping, as a part: its pages leave spare areas from which everything is found again, and follow each other where they were
 //! written together. Hybrid mapping has neither.
 
-use base::{Domain, Lpn, OpKind, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::kernel::Saved;
@@ -34,11 +34,6 @@ impl PageMapping {
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
     pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
         of_pages!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
-    }
-
-    /// The erase of a unit has failed, which is told next ([`Ftl::erased`]).
-    pub fn wears_out(self, ftl: &mut Ftl, unit: Unit) {
-        of_pages!(&mut ftl.mapping, page => page.wears_out(unit, OpKind::Erase));
     }
 
     /// True if the device takes no more pages, because too many blocks have failed.
@@ -83,20 +78,5 @@ impl PageMapping {
     /// The number of the newest write: spare areas of all older ones have a lower one ([`crate::write_of`]).
     pub fn writes(self, ftl: &Ftl) -> u64 {
         of_pages!(&ftl.mapping, page => page.kernel.writes())
-    }
-
-    /// The numbers of the newest write and of the newest program, for a state that goes on with them.
-    pub fn numbers(self, ftl: &Ftl) -> (u64, u64) {
-        of_pages!(&ftl.mapping, page => page.kernel.numbers())
-    }
-
-    /// Goes on with numbers above these.
-    pub fn adopt_numbers(self, ftl: &mut Ftl, writes: u64, order: u64) {
-        of_pages!(&mut ftl.mapping, page => page.kernel.adopt_numbers(writes, order));
-    }
-
-    /// Free units of a domain.
-    pub fn free_units(self, ftl: &Ftl, domain: Domain) -> u32 {
-        of_pages!(&ftl.mapping, page => page.kernel.free(domain))
     }
 }

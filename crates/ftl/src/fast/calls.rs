@@ -3,6 +3,7 @@
 use base::{Domain, Lpn, Ppn, Unit};
 
 use super::Fast;
+use super::merge::NO_FAULTS;
 use crate::facade::{ArrayView, CollectsAhead, Mapping, check_programmed};
 use crate::group::Group;
 use crate::ops::{AheadPhase, Array, Erasure, Placed, Step};
@@ -77,7 +78,8 @@ impl Mapping for Fast {
     }
 
     #[inline]
-    fn erased(&mut self, domain: Domain, unit: Unit) -> Erasure {
+    fn erased(&mut self, domain: Domain, unit: Unit, has_failed: bool) -> Erasure {
+        assert!(!has_failed, "{NO_FAULTS}");
         Fast::erased(self, domain, unit)
     }
 

@@ -34,6 +34,10 @@ pub struct Saved<'a> {
     pub kept: Vec<Kept>,
     /// The mechanisms' own words.
     pub of_mechanisms: Vec<u32>,
+    /// The numbers of the newest write and of the newest program, above which a device goes on whose spare areas have them; a state file is
+    /// without.
+    #[serde(skip)]
+    pub numbers: (u64, u64),
 }
 
 /// A unit that a mechanism keeps from the victim policy.
@@ -87,6 +91,7 @@ impl Saved<'_> {
             frontiers: self.frontiers,
             kept: self.kept,
             of_mechanisms: self.of_mechanisms,
+            numbers: self.numbers,
         }
     }
 }
@@ -110,6 +115,7 @@ impl Kernel {
             frontiers: frontiers.map(|frontier| frontier.map(|open| (open.unit, open.slot))).collect(),
             kept: Vec::new(),
             of_mechanisms: Vec::new(),
+            numbers: self.numbers(),
         }
     }
 
@@ -147,6 +153,7 @@ impl Kernel {
             }
         }
         self.recount(saved);
+        self.adopt_numbers(saved.numbers.0, saved.numbers.1);
         Ok(())
     }
 

@@ -219,7 +219,7 @@ impl Bench {
                     self.erases[geometry.block_of(unit, lane).index()] += 1;
                 }
                 self.lsb_only.remove(&unit);
-                assert_eq!(self.ftl.erased(domain, unit).unit, unit);
+                assert_eq!(self.ftl.erased(domain, unit, false).unit, unit);
                 self.collections += 1;
             }
         }

@@ -317,14 +317,9 @@ impl Commands {
 /// The array has erased a unit, or has failed to.
 #[inline]
 fn erase(device: &mut Device, domain: Domain, unit: Unit) -> Erasure {
-    let Device { ftl, flash, has, .. } = device;
+    let Device { ftl, flash, .. } = device;
     flash.erase(unit);
-    if flash.has_failed_erase(unit)
-        && let Some(pages) = has.pages
-    {
-        pages.wears_out(ftl, unit);
-    }
-    let erasure = ftl.erased(domain, unit);
+    let erasure = ftl.erased(domain, unit, flash.has_failed_erase(unit));
     flash.retire_if_bad(erasure);
     erasure
 }
