@@ -490,7 +490,7 @@ fn open_timeline(
         return Err(RunError::Input("a timeline needs `run.executor = \"timed\"`: `count` has no time".into()));
     }
     let in_step = device.recorder.shape().in_step;
-    Timeline::create(&spec.path, device.ftl.geometry(), in_step, spec.window.clone(), interrupt)
+    Timeline::create(&spec.path, device.flash.geometry(), in_step, spec.window.clone(), interrupt)
         .map(Some)
         .map_err(|error| RunError::Input(format!("the timeline {} cannot be written: {error}", spec.path.display())))
 }

@@ -28,7 +28,7 @@ impl Device {
     /// # Errors
     /// When the maps do not fit in memory.
     pub(crate) fn restart(&mut self, config: &Config) -> Result<Restarted, OutOfMemory> {
-        let geometry = *self.ftl.geometry();
+        let geometry = *self.flash.geometry();
         let array_s = self.scan_seconds(config);
         let user_pages = u64::from(self.has.user_pages);
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
@@ -47,7 +47,7 @@ impl Device {
 
     /// Time that the array reads of all programmed pages take.
     fn scan_seconds(&self, config: &Config) -> f64 {
-        let geometry = self.ftl.geometry();
+        let geometry = self.flash.geometry();
         let (cell, order) = (config.device.cell, config.device.program_order);
         let layout = base::PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
         let times = &config.device.timing.read;

@@ -294,7 +294,7 @@ pub(crate) struct StateShape {
 impl StateShape {
     /// Those of a device.
     pub(crate) fn of(device: &Device, config: &Config) -> StateShape {
-        let geometry = *device.ftl.geometry();
+        let geometry = *device.flash.geometry();
         let user_pages = u64::from(device.has.user_pages);
         StateShape {
             geometry,
@@ -471,15 +471,15 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) ->
 
 /// True if every page is where the allocation may have put it, and stores what the map says.
 fn in_place(device: &Device) -> bool {
-    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    let (geometry, nand) = (device.flash.geometry(), device.flash.nand());
     let allocation = &device.allocation;
     (0..device.has.user_pages).map(Lpn).all(|lpn| {
-        let Some(ppn) = ftl.lookup(lpn) else { return true };
+        let Some(ppn) = device.ftl.lookup(lpn) else { return true };
         let allowed = match allocation.dynamic() {
-            None => allocation.domain_of(lpn) == Some(ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn))),
-            Some(dynamic) => dynamic.dies(allocation.queue_of(lpn)).contains(&ftl.geometry().die_of(ppn)),
+            None => allocation.domain_of(lpn) == Some(geometry.domain_of_unit(geometry.unit_of(ppn))),
+            Some(dynamic) => dynamic.dies(allocation.queue_of(lpn)).contains(&geometry.die_of(ppn)),
         };
-        let place = ftl.geometry().place(ppn);
+        let place = geometry.place(ppn);
         let stored = device.oracle.is_some().then(|| Stamp::unpack(nand.data(place.block, place.page)));
         allowed
             && nand.holds_data(place.block, place.page)
@@ -489,10 +489,9 @@ fn in_place(device: &Device) -> bool {
 
 /// True if every page of a map in flash can be read.
 fn translation_pages_in_place(device: &Device, shape: &StateShape) -> bool {
-    let (ftl, nand) = (&device.ftl, device.flash.nand());
-    (device.has.user_pages..shape.logical_pages as u32).filter_map(|lpn| ftl.lookup(Lpn(lpn))).all(|at| {
-        let place = ftl.geometry().place(at);
-        nand.holds_data(place.block, place.page)
+    (device.has.user_pages..shape.logical_pages as u32).filter_map(|lpn| device.ftl.lookup(Lpn(lpn))).all(|at| {
+        let place = device.flash.geometry().place(at);
+        device.flash.nand().holds_data(place.block, place.page)
     })
 }
 
@@ -530,7 +529,7 @@ mod tests {
         // Pages are programmed to blocks that were read before.
         (0..pages).for_each(|lpn| device.read_now(Lpn(lpn), 1));
         (0..20).for_each(|lpn| device.write_now(Lpn(lpn), device.parts.whole()));
-        let geometry = *device.ftl.geometry();
+        let geometry = *device.flash.geometry();
         for _ in 0..2 {
             let domain = device.ftl.domain_without_time(Lpn(7));
             let place = geometry.place(device.ftl.write(domain, Lpn(7), ANYWHERE).unwrap().at);
@@ -631,7 +630,7 @@ mod tests {
         refused(&to_free_block(Nand::mark_bad), filled);
         let reprogram = |device: &mut Device| {
             let ppns = (0..device.has.user_pages).filter_map(|lpn| device.ftl.lookup(Lpn(lpn)));
-            let mut places = ppns.map(|ppn| device.ftl.geometry().place(ppn));
+            let mut places = ppns.map(|ppn| device.flash.geometry().place(ppn));
             let place = places.find(|place| place.page.number() % 2 == 1).expect("a mapped MSB page");
             device.flash.nand_mut().reprogram(place.block, place.page).unwrap();
         };
@@ -639,7 +638,7 @@ mod tests {
         let lose = |device: &mut Device| {
             let domain = device.ftl.domain_without_time(Lpn(7));
             let ppn = device.ftl.write(domain, Lpn(7), ANYWHERE).unwrap().at;
-            let place = device.ftl.geometry().place(ppn);
+            let place = device.flash.geometry().place(ppn);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         };
         refused(&lose, "a page that is not its own");

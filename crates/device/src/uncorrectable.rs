@@ -21,9 +21,8 @@ pub(crate) fn check_data(device: &Device) -> Result<(), RunError> {
     if device.oracle.is_none() {
         return Ok(());
     }
-    let (ftl, nand) = (&device.ftl, device.flash.nand());
-    let places =
-        (0..device.has.user_pages).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| ftl.geometry().place(ppn));
+    let (ftl, nand, geometry) = (&device.ftl, device.flash.nand(), device.flash.geometry());
+    let places = (0..device.has.user_pages).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| geometry.place(ppn));
     let error = |block, page| nand.errors_of(block, page);
     match places.into_iter().find(|place| error(place.block, place.page) > base::ECC_LIMIT) {
         Some(place) => Err(RunError::Failed(uncorrectable(place.block, place.page, error(place.block, place.page)))),

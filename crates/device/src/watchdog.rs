@@ -128,8 +128,8 @@ pub(crate) fn described(device: &Device, requests: &str) -> RunError {
         }
     }
     let busy = |&domain: &base::Domain| device.ftl.work(domain).is_some();
-    let domains: Vec<base::Domain> = device.ftl.geometry().all_domains().filter(busy).collect();
-    write!(text, "\nbusy: {} of {} domains", domains.len(), device.ftl.geometry().domains()).expect("a string");
+    let domains: Vec<base::Domain> = device.flash.geometry().all_domains().filter(busy).collect();
+    write!(text, "\nbusy: {} of {} domains", domains.len(), device.flash.geometry().domains()).expect("a string");
     for &domain in domains.iter().take(DESCRIBED) {
         write!(text, "\n  domain {domain}: {}", device.ftl.in_words(domain)).expect("a string");
     }

@@ -170,7 +170,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
-        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.check();
         let writes =
             if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
@@ -265,7 +265,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
-        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.wear = Some(wear.clone());
         for part in 0..3 {
             // The write buffer is full now and then.
@@ -355,7 +355,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         bad_blocks: None,
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
-    let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
+    let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
     bench.wear = wear;
     bench.drive(seed, 600);
 }
@@ -446,7 +446,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
-        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.check();
         bench.drive(1, 600);
         assert!(bench.collections > 20, "only {} collections", bench.collections);
@@ -528,7 +528,7 @@ fn hybrid_mapping_under_every_static_order() {
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
-                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+                let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
                 bench.drive(1, 200);
                 assert!(bench.collections > 20, "only {} erases", bench.collections);
                 bench.ftl.renew_policies(&policies, 1);
@@ -612,7 +612,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                     _ => geometry(reclaim_unit.choice, 12, 1),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
-                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+                let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
                 (0..pages as u32).for_each(|lpn| bench.write(lpn));
                 let mut random = Chance::new(case as u64, "ahead");
                 for _ in 0..600 {

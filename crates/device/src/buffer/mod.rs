@@ -387,7 +387,7 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Option<Buffer> {
         return None;
     }
     let allocation = &device.allocation;
-    let geometry = device.ftl.geometry();
+    let geometry = device.flash.geometry();
     let channel_of = |queue: Queue| geometry.channel_of_die(geometry.die_of_domain(queue.domain()));
     let channels = match allocation.dynamic() {
         None => allocation.all_queues().map(channel_of).collect(),

@@ -285,7 +285,7 @@ impl Device {
     /// After a repair: map entries of pages that were written anew may be other domains'.
     #[cold]
     fn update_elsewhere(&mut self, domain: Domain) {
-        let others = self.ftl.geometry().all_domains().filter(|&other| self.has_owners && other != domain);
+        let others = self.flash.geometry().all_domains().filter(|&other| self.has_owners && other != domain);
         for other in others.collect::<Vec<_>>() {
             if self.ftl.work(other).is_some() {
                 self.collect_now(other);
@@ -333,7 +333,7 @@ impl Device {
         if let Some(content) = self.flash.in_frame(ppn) {
             return Some(self.flash.hold_frame(content));
         }
-        let geometry = self.ftl.geometry();
+        let geometry = self.flash.geometry();
         if geometry.parts > 1 && !read.insert(geometry.flash_page_of(ppn)) {
             let content = self.flash.read_along(ppn);
             return Some(content);
@@ -358,7 +358,7 @@ impl Device {
         if let Some(pages) = self.runs {
             return self.read_runs_now(pages, span);
         }
-        if self.ftl.geometry().parts > 1 {
+        if self.flash.geometry().parts > 1 {
             return self.read_parts_now(span);
         }
         for (lpn, partial) in span.pages() {
@@ -382,7 +382,7 @@ impl Device {
                 continue;
             }
             let comes_along = last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn));
-            if comes_along || !all.insert(self.ftl.geometry().flash_page_of(ppn)) {
+            if comes_along || !all.insert(self.flash.geometry().flash_page_of(ppn)) {
                 let content = self.flash.read_along(ppn);
                 self.check_read(lpn, floor, content);
                 continue;
@@ -540,7 +540,7 @@ impl Device {
 
     #[cold]
     fn fill_up_unit(&mut self, unit: Unit) {
-        let domain = self.ftl.geometry().domain_of_unit(unit);
+        let domain = self.flash.geometry().domain_of_unit(unit);
         let placed = self.fill(domain, unit);
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         if !array.combined(Cause::Pad, &[], placed) {
@@ -606,7 +606,7 @@ impl Device {
 
     /// Does what domains have to do.
     pub(crate) fn settle(&mut self) {
-        for domain in self.ftl.geometry().all_domains() {
+        for domain in self.flash.geometry().all_domains() {
             if self.ftl.work(domain).is_some() {
                 self.collect_now(domain);
             }

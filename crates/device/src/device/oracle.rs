@@ -385,7 +385,7 @@ mod canary {
     }
 
     fn place(device: &Device, lpn: u32) -> (base::Block, base::Page) {
-        let place = device.ftl.geometry().place(device.ftl.lookup(Lpn(lpn)).unwrap());
+        let place = device.flash.geometry().place(device.ftl.lookup(Lpn(lpn)).unwrap());
         (place.block, place.page)
     }
 
@@ -516,7 +516,7 @@ mod canary {
     #[test]
     fn a_block_erased_with_valid_pages_is_seen() {
         let (_, mut device) = aged("none");
-        let unit = device.ftl.geometry().unit_of(device.ftl.lookup(Lpn(7)).unwrap());
+        let unit = device.flash.geometry().unit_of(device.ftl.lookup(Lpn(7)).unwrap());
         device.flash.erase(unit);
         assert_caught(|| device.check_state(), "which is not programmed");
         assert_caught(|| device.read_now(Lpn(7), 1), "the flash array refused a command of the FTL");

@@ -37,7 +37,7 @@ pub(super) fn restart(device: &mut Device, config: &Config, image: Image) -> Res
     if !matches!(restored, Ok(Ok(()))) {
         return Err(Box::new(device.flash.nand_mut().detach().expect("it was attached")));
     }
-    let geometry = device.ftl.geometry();
+    let geometry = device.flash.geometry();
     let pages_read = (bytes.len() as u64).div_ceil(u64::from(config.device.page_size));
     let read = config.device.timing.read.iter().map(|time| time.ns()).max().unwrap_or(0);
     // Over all planes, whose reads go side by side where the chips can.

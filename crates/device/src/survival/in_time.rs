@@ -172,8 +172,8 @@ fn run(
     cut: Option<Instant>,
     interrupt: &Interrupt,
 ) -> Result<(), RunError> {
-    device.recorder = Recorder::new(shape(config, device.ftl.geometry(), true));
-    device.watchdog = Watchdog::new(config, device.ftl.geometry());
+    device.recorder = Recorder::new(shape(config, device.flash.geometry(), true));
+    device.watchdog = Watchdog::new(config, device.flash.geometry());
     let manner = TimedOptions { timeline: None, asks_all: true, cut };
     let mut watch = Watch::new(None, interrupt.clone());
     timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;

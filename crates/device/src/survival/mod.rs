@@ -461,7 +461,7 @@ impl Life<'_> {
         {
             return;
         }
-        let geometry = *self.device.ftl.geometry();
+        let geometry = *self.device.flash.geometry();
         let domain = Domain::new(self.random.below_u32(geometry.domains()));
         let operations = if schedule.preempts { self.random.below_u32(geometry.unit_slots()) } else { u32::MAX };
         // What fills another collection's time may leave its erases for later.

@@ -86,7 +86,7 @@ impl Bus {
             && self.timeline.is_some()
         {
             let name = name_of(&record.command);
-            self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, until);
+            self.record_array(context.device.flash.geometry(), die, &record.command, name, from, until);
         }
     }
 

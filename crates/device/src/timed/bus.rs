@@ -82,9 +82,9 @@ impl Bus {
                 (self.timing.data_in(count), count as u64)
             }
             (Phase::Command, OpKind::Program) => {
-                (self.timing.copy_command(record.command.planes(context.device.ftl.geometry())), 0)
+                (self.timing.copy_command(record.command.planes(context.device.flash.geometry())), 0)
             }
-            (Phase::Command, _) if parts.cycles => (self.cycles(context.device.ftl.geometry(), &record.command), 0),
+            (Phase::Command, _) if parts.cycles => (self.cycles(context.device.flash.geometry(), &record.command), 0),
             _ => (self.timing.data_out(), 1),
         };
         let carried = record.command.item(usize::from(record.sent)).carried;

@@ -135,7 +135,7 @@ impl Collections {
     pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Collection>();
 
     pub(super) fn new(device: &Device) -> Collections {
-        let (geometry, stores) = (device.ftl.geometry(), device.flash.nand().stores());
+        let (geometry, stores) = (device.flash.geometry(), device.flash.nand().stores());
         Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
             contents: Contents::new(geometry, stores),

@@ -95,7 +95,7 @@ impl<P: Plan> Context<'_, P> {
         if self.device.allocation.dynamic().is_some() {
             self.note(|waits, now| waits.wait_for_any_die(now, write, queue, lacks_entry));
         } else {
-            let die = self.device.ftl.geometry().die_of_domain(queue.domain());
+            let die = self.device.flash.geometry().die_of_domain(queue.domain());
             self.note(|waits, now| waits.wait_for_die(now, write, die, lacks_entry));
         }
     }
@@ -132,7 +132,7 @@ impl<P: Plan> Context<'_, P> {
     /// The erase of a unit waits until newer versions of its pages are programmed.
     #[inline(always)]
     pub(super) fn holds_back(&self, unit: Unit) -> bool {
-        let (geometry, dynamic) = (self.device.ftl.geometry(), self.device.has.dynamic);
+        let (geometry, dynamic) = (self.device.flash.geometry(), self.device.has.dynamic);
         let (first, pages) = (geometry.ppn(unit, Slot::FIRST), geometry.unit_slots());
         let on_other_dies = || dynamic.is_some_and(|dynamic| dynamic.needs(&self.device.ftl, first, pages));
         self.assembles() && self.device.flash.holds_back(unit) || self.plan.is_dynamic() && on_other_dies()
@@ -164,9 +164,9 @@ impl<P: Plan> Context<'_, P> {
     /// The queue of the writes that a domain may take: its own, or one that it shares.
     #[inline(always)]
     pub(super) fn queue_of(&self, domain: Domain) -> Queue {
-        let Device { ftl, allocation, .. } = &*self.device;
+        let Device { flash, allocation, .. } = &*self.device;
         let shared = allocation.dynamic();
-        shared.map_or(Queue::of_domain(domain), |shared| shared.queue_of_die(ftl.geometry().die_of_domain(domain)))
+        shared.map_or(Queue::of_domain(domain), |shared| shared.queue_of_die(flash.geometry().die_of_domain(domain)))
     }
 
     /// Lets the series know the time.

@@ -16,7 +16,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[cold]
     pub(super) fn cut_power(&mut self) {
         let context = &mut self.context;
-        let geometry = *context.device.ftl.geometry();
+        let geometry = *context.device.flash.geometry();
         for die in geometry.all_dies() {
             for command in self.backend.in_array(context, die) {
                 let tears_nothing = P::Chip::tears_nothing(context, &command);

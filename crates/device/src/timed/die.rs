@@ -198,13 +198,13 @@ impl Backend {
         decides_early: bool,
         timeline: Option<Timeline>,
     ) -> Backend {
-        let ftl = &context.device.ftl;
-        let (channels, dies) = (ftl.geometry().channels, ftl.geometry().dies());
+        let geometry = context.device.flash.geometry();
+        let (channels, dies) = (geometry.channels, geometry.dies());
         let idle = |die| DieRecord {
             phase: Phase::Idle,
             sent: 0,
             times_idle: false,
-            channel: ftl.geometry().channel_of_die(die),
+            channel: geometry.channel_of_die(die),
             sends: Instant::ZERO,
             command: Command::NONE,
         };
@@ -223,7 +223,7 @@ impl Backend {
             timeline,
         };
         Backend {
-            dies: ftl.geometry().all_dies().map(idle).collect(),
+            dies: geometry.all_dies().map(idle).collect(),
             idle: IdleDies::new(&context.device.allocation, dies),
             bus,
             correcting: VecDeque::new(),
@@ -513,12 +513,12 @@ pub(super) fn has_data_in(plan: &impl Plan, record: &DieRecord, load: Load) -> b
 
 /// A command that copies pages is counted as what it is, and its sources have to fit too.
 fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if context.device.ftl.geometry().parts == 1 {
+    if context.device.flash.geometry().parts == 1 {
         context.device.flash.check_shared(OpKind::Read, command.sources().iter().copied());
         let pages = command.len() as u64;
         context.device.recorder.counters.copyback_command(command.cause(), pages, pages);
     } else {
-        let geometry = *context.device.ftl.geometry();
+        let geometry = *context.device.flash.geometry();
         let pages = command.flash_pages(&geometry);
         context.device.flash.check_shared(OpKind::Read, pages.clone().map(|at| command.sources()[at]));
         let count = pages.count() as u64;

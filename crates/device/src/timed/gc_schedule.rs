@@ -130,7 +130,7 @@ impl GcSchedule {
         let Some(elsewhere) = context.device.has.elsewhere else { return };
         for neighbour in elsewhere.take_along(&mut context.device.ftl) {
             self.note_collection(context, neighbour);
-            context.queues.wake(context.device.ftl.geometry().die_of_domain(neighbour));
+            context.queues.wake(context.device.flash.geometry().die_of_domain(neighbour));
         }
     }
 
@@ -156,7 +156,7 @@ impl GcSchedule {
                 if begins { Idle::Collects } else { Idle::Rests }
             }
             Kind::Background { idle } => {
-                let mut domains = context.device.ftl.geometry().domains_of_die(die);
+                let mut domains = context.device.flash.geometry().domains_of_die(die);
                 let begins = domains.any(|domain| self.may_begin(context, host, domain));
                 if begins { Idle::Times(idle) } else { Idle::Rests }
             }
@@ -166,7 +166,7 @@ impl GcSchedule {
     /// True if no page waits for a channel or die.
     fn is_out_of_pages(&self, context: &Context<'_, impl Plan>, host: &Host, scope: usize) -> bool {
         let dies = self.dies_per_scope as usize;
-        let of_scope = context.device.ftl.geometry().all_dies().skip(scope * dies).take(dies);
+        let of_scope = context.device.flash.geometry().all_dies().skip(scope * dies).take(dies);
         !of_scope.into_iter().any(|die| has_pages(context, host, die))
     }
 
@@ -188,7 +188,7 @@ impl GcSchedule {
     /// Begins collections in the domains of a die. Returns whether one began.
     pub(super) fn begin_on(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
         let mut begun = false;
-        for domain in context.device.ftl.geometry().domains_of_die(die) {
+        for domain in context.device.flash.geometry().domains_of_die(die) {
             begun |= self.begin_forward(context, host, domain);
         }
         begun
@@ -228,7 +228,7 @@ fn has_pages(context: &Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
         Some(dynamic) => host.has_pages(&context.queues, dynamic.queue_of_die(die)),
         None => context
             .device
-            .ftl
+            .flash
             .geometry()
             .domains_of_die(die)
             .any(|domain| host.has_pages(&context.queues, Queue::of_domain(domain))),
@@ -395,7 +395,7 @@ impl GcSchedule {
     fn foreground_changed(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         let needs = !self.in_foreground[domain.index()];
         self.in_foreground[domain.index()] = needs;
-        let die = context.device.ftl.geometry().die_of_domain(domain);
+        let die = context.device.flash.geometry().die_of_domain(domain);
         let scope = self.scope_of(die);
         let scope = &mut self.foreground_in[scope];
         if needs {
@@ -420,7 +420,7 @@ impl GcSchedule {
     fn initiate(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, initiator: Domain) {
         self.initiator = Some(initiator);
         self.progress.fill(FillProgress::default());
-        for domain in context.device.ftl.geometry().all_domains().filter(|&domain| domain != initiator) {
+        for domain in context.device.flash.geometry().all_domains().filter(|&domain| domain != initiator) {
             self.begin_forward(context, host, domain);
         }
         context.queues.wake_all();

@@ -376,11 +376,11 @@ impl Host {
 fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
     let Device { ftl, flash, .. } = &*context.device;
     if let Some(owner) = context.device.missing(lpn) {
-        return Some(ftl.geometry().die_of_domain(owner));
+        return Some(flash.geometry().die_of_domain(owner));
     }
     let ppn = ftl.lookup(lpn)?;
     flash.prefetch(ppn);
-    Some(ftl.geometry().die_of(ppn))
+    Some(flash.geometry().die_of(ppn))
 }
 
 /// Answers a read of a page that waits in the controller for the rest of its wordline; takes no time.
@@ -400,7 +400,7 @@ pub(super) fn fetch_old(context: &mut Context<'_, impl Plan>, write: Transaction
     let needed = Share { touched: share.old, old: 0 };
     context.note(|waits, now| waits.old_version_is_read(now, write));
     let read = context.insert(Transaction::new(age, lpn, floor, Work::ReadOld(write), needed));
-    context.push_read(context.device.ftl.geometry().die_of(ppn), read);
+    context.push_read(context.device.flash.geometry().die_of(ppn), read);
     true
 }
 

@@ -152,14 +152,14 @@ impl Setup<'_, '_> {
     fn run<P: Plan>(self, mut plan: P) -> Result<Option<Timeline>, RunError> {
         let Setup { device, workload, config, watch, buffer, options } = self;
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
-        let geometry = device.ftl.geometry();
+        let geometry = *device.flash.geometry();
         let (cell, order) = (config.device.cell, config.device.program_order);
         let layout = PageLayout::new(cell, order, geometry.pages_per_block, geometry.parts);
         let has_copybacks = wear::is_in_force(config);
         let mut timing = Timing::new(
             &config.device,
             P::Chip::pages_of_a_plane(config),
-            geometry,
+            &geometry,
             config.in_step(),
             &layout,
             &schedule,
@@ -171,7 +171,7 @@ impl Setup<'_, '_> {
         let asks_fill = device.has.time.is_some_and(|time| time.asks_fill);
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, device);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
-        let queues = Queues::new(&device.ftl, &device.allocation, are_compared);
+        let queues = Queues::new(device, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         if plan.has().assembly {
             device.flash.open_assembly(config.run.checks == Checks::Full);
@@ -179,7 +179,7 @@ impl Setup<'_, '_> {
         let waits = config.run.splits_latencies().then(|| {
             let window = options.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
-            Box::new(Waits::new(geometry, &device.allocation, config.host.queue_depth.unwrap_or(0), buffer.is_some()))
+            Box::new(Waits::new(&geometry, &device.allocation, config.host.queue_depth.unwrap_or(0), buffer.is_some()))
         });
         let tenants = Tenants::new(config, workload);
         if let Source::Tenants(tenants) = &config.workload.source {

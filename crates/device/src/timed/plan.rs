@@ -183,7 +183,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
     !device.parts.are_several()
         && !takes_time
         && !Features::is_configured(config)
-        && device.ftl.geometry().parts == 1
+        && device.flash.geometry().parts == 1
         && config.host.link.is_none()
         && !controller::is_configured(config)
         && !has_timeline

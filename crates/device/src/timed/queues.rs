@@ -5,10 +5,10 @@ use std::num::NonZeroU32;
 
 use base::{Die, Domain, Geometry, Lpn, Queue, Unit};
 use engine::memory::in_words;
-use ftl::allocation::Allocation;
-use ftl::{DomainWork, Ftl};
+use ftl::DomainWork;
 
 use super::plain::keys::{Begun, Urgency};
+use crate::device::Device;
 use crate::errors::RunError;
 use crate::pages::Share;
 
@@ -317,8 +317,9 @@ impl Queues {
     }
 
     /// `are_compared`: domains have nothing but writes and collections to do.
-    pub(super) fn new(ftl: &Ftl, allocation: &Allocation, are_compared: bool) -> Queues {
-        let geometry = *ftl.geometry();
+    pub(super) fn new(device: &Device, are_compared: bool) -> Queues {
+        let Device { ftl, allocation, .. } = device;
+        let geometry = *device.flash.geometry();
         let none = |die| OfDie {
             is_woken: false,
             collections: 0,

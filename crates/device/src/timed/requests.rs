@@ -382,5 +382,5 @@ impl Requests {
 
 /// Pages of one queue that are the same part of a flash page are so far apart.
 fn stripe(context: &Context<'_, impl Plan>) -> u32 {
-    context.queues.count() * context.device.ftl.geometry().parts
+    context.queues.count() * context.device.flash.geometry().parts
 }

@@ -13,6 +13,7 @@ use super::host::Host;
 use super::plain::{booking, moves};
 use super::plan::{Chip, Feature, Plan};
 use super::write_buffer::WriteBuffer;
+use crate::device::Device;
 use crate::errors::RunError;
 use crate::{uncorrectable, watchdog};
 
@@ -220,7 +221,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn wake_owners(&mut self) -> bool {
         let mut any = false;
         while let Some(domain) = self.context.device.take_woken() {
-            self.context.queues.wake(self.context.device.ftl.geometry().die_of_domain(domain));
+            self.context.queues.wake(self.context.device.flash.geometry().die_of_domain(domain));
             any = true;
         }
         any
@@ -308,8 +309,8 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn note_choice_in_waits(&mut self, die: Die) {
         let Timed { context, backend, .. } = self;
         if backend.is_idle(die) {
-            let ftl = &context.device.ftl;
-            let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.work(domain).is_some());
+            let Device { ftl, flash, .. } = &*context.device;
+            let collects = flash.geometry().domains_of_die(die).any(|domain| ftl.work(domain).is_some());
             let what = if collects { LatencyPart::GcWait } else { LatencyPart::Queue };
             context.note(|waits, now| waits.die_does(now, die, what));
             return;
@@ -400,7 +401,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
-                let geometry = *context.device.ftl.geometry();
+                let geometry = *context.device.flash.geometry();
                 // One item per block; a unit's blocks are in a row.
                 for &Item { ppn, carried } in command.items().iter().step_by(geometry.unit_width as usize) {
                     if let Carried::Domain(domain) = carried {

@@ -310,7 +310,7 @@ impl WriteBuffer {
 #[inline]
 fn note_buffered(context: &mut Context<'_, impl Plan>, queue: Queue, begins: bool) {
     if context.splits_latencies() {
-        let die = context.device.ftl.geometry().die_of_domain(queue.domain());
+        let die = context.device.flash.geometry().die_of_domain(queue.domain());
         context.note(|waits, now| waits.page_is_buffered(now, queue, die, begins));
     }
 }

@@ -59,8 +59,6 @@ pub static SEAM: Seam = Seam {
 /// there is none.
 #[derive(Clone)]
 pub struct Ftl {
-    /// It is asked for several times per event: without a branch.
-    geometry: Geometry,
     mapping: InForce,
     /// With more spare units in a domain no collection ahead of need begins there; `None`: the schedule begins none anywhere.
     most_spare: Option<u32>,
@@ -182,7 +180,7 @@ impl Ftl {
         } else {
             InForce::Page(PageMap::new(geometry, user_pages, policies, seed, keeps_spares)?)
         };
-        Ok(Ftl::over(geometry, policies, mapping))
+        Ok(Ftl::over(policies, mapping))
     }
 
     /// The FTL of a device of which nothing is known but the array, where the erases and rescues that this calls for are done; nothing
@@ -208,22 +206,16 @@ impl Ftl {
             let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, array)?;
             (InForce::Page(page), recovery)
         };
-        let (ftl, has) = Ftl::over(geometry, policies, mapping);
+        let (ftl, has) = Ftl::over(policies, mapping);
         Ok(Some((ftl, has, recovery)))
     }
 
-    fn over(geometry: Geometry, policies: &Policies<'_>, mapping: InForce) -> (Ftl, Capabilities) {
+    fn over(policies: &Policies<'_>, mapping: InForce) -> (Ftl, Capabilities) {
         let schedule = Schedule::new(policies.gc_schedule);
         let most_spare = (!schedule.is_threshold()).then_some(schedule.spare_units);
-        let ftl = Ftl { geometry, mapping, most_spare };
+        let ftl = Ftl { mapping, most_spare };
         let has = ftl.capabilities();
         (ftl, has)
-    }
-
-    /// The device's shape.
-    #[inline]
-    pub fn geometry(&self) -> &Geometry {
-        &self.geometry
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use base::{Cell, Domain, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
+use base::{Cell, Domain, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
 use engine::Chance;
 use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
 
 /// An FTL and, beside it, what an array and a host know.
 pub struct Bench {
+    pub geometry: Geometry,
     pub ftl: Ftl,
     pub layout: PageLayout,
     /// By block: the next page that may be programmed.
@@ -39,10 +40,11 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new((ftl, has): (Ftl, Capabilities)) -> Bench {
-        let blocks = ftl.geometry().blocks() as usize;
-        let (pages, parts) = (ftl.geometry().pages_per_block, ftl.geometry().parts);
+    pub fn new(geometry: Geometry, (ftl, has): (Ftl, Capabilities)) -> Bench {
+        let blocks = geometry.blocks() as usize;
+        let (pages, parts) = (geometry.pages_per_block, geometry.parts);
         Bench {
+            geometry,
             has,
             ftl,
             layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, pages, parts),
@@ -65,8 +67,8 @@ impl Bench {
 
     pub fn program(&mut self, placed: Placed, content: (u32, u32)) {
         let ppn = placed.at;
-        let place = self.ftl.geometry().place(ppn);
-        let unit = self.ftl.geometry().unit_of(ppn);
+        let place = self.geometry.place(ppn);
+        let unit = self.geometry.unit_of(ppn);
         if placed.way == ftl::Way::BeginsLsbOnly {
             self.lsb_only.insert(unit);
         }
@@ -96,7 +98,7 @@ impl Bench {
         let placed = self.ftl.write(domain, Lpn(lpn), ANYWHERE).expect("any place suits");
         assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
         assert_eq!(placed.holds, PagePayload::Data(Lpn(lpn)));
-        assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(placed.at)), domain);
+        assert_eq!(self.geometry.domain_of_unit(self.geometry.unit_of(placed.at)), domain);
         self.program(placed, (lpn, self.versions));
         self.newest.insert(lpn, self.versions);
         self.check();
@@ -149,7 +151,7 @@ impl Bench {
 
     /// Errors go along, and what the source's block costs is added.
     pub fn copy_back(&mut self, from: Ppn, to: Ppn) {
-        let (source, target) = (self.ftl.geometry().place(from), self.ftl.geometry().place(to));
+        let (source, target) = (self.geometry.place(from), self.geometry.place(to));
         assert_eq!(source.plane, target.plane, "a copyback stays in its plane");
         let wear = self.wear.as_ref().expect("copybacks only where they were chosen");
         let cost = wear.cost(source.block, self.erases[source.block.index()]);
@@ -209,7 +211,7 @@ impl Bench {
                 self.has.map.expect("a map in flash").fetched(&mut self.ftl, domain);
             }
             Op::Erase(unit) => {
-                let geometry = *self.ftl.geometry();
+                let geometry = self.geometry;
                 for slot in geometry.slots_from(Slot::FIRST) {
                     self.stored.remove(&geometry.ppn(unit, slot).0);
                     self.errors.remove(&geometry.ppn(unit, slot).0);
@@ -232,7 +234,7 @@ impl Bench {
         match placed.holds {
             PagePayload::Parity => {
                 self.program(placed, (u32::MAX, 0));
-                assert!(self.lsb_only.contains(&self.ftl.geometry().unit_of(placed.at)));
+                assert!(self.lsb_only.contains(&self.geometry.unit_of(placed.at)));
             }
             PagePayload::Map(lpn) => {
                 assert!(lpn.0 >= self.has.user_pages);
@@ -254,7 +256,7 @@ impl Bench {
     /// Some steps of a collection ahead of need, which then is suspended where it may be. In between it passes empty
     /// units over, and erases them later.
     pub fn go_ahead(&mut self, random: &mut Chance) {
-        let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
+        let domain = Domain::new(random.below_u32(self.geometry.domains()));
         let ahead = self.has.ahead.expect("a schedule that collects ahead of need");
         self.begun += u32::from(ahead.begin(&mut self.ftl, domain, 0));
         let mut group = Group::EMPTY;
@@ -329,7 +331,7 @@ impl Bench {
                     let lpn = random.below_u32(pages);
                     self.trim(lpn);
                     if self.has.map.is_some() {
-                        self.ftl.geometry().all_domains().for_each(|domain| self.collect(domain));
+                        self.geometry.all_domains().for_each(|domain| self.collect(domain));
                     }
                 }
                 1 => self.read(random.below_u32(pages)),
@@ -349,7 +351,7 @@ impl ArrayView for Bench {
     }
 
     fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
-        let geometry = self.ftl.geometry();
+        let geometry = &self.geometry;
         let is_used = self.next_page[geometry.place(at).block.index()] > 0;
         is_used.then(|| self.lsb_only.contains(&geometry.unit_of(at)))
     }

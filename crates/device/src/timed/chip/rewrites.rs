@@ -107,7 +107,7 @@ impl Chip<Any> for Rewrites {
     }
 
     fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
-        let geometry = context.device.ftl.geometry();
+        let geometry = context.device.flash.geometry();
         let waiting = context.chip.rewrites.pages.iter().filter(|page| !page.is_taken);
         let of_unit = waiting.filter(|page| geometry.unit_of(page.item.ppn) == unit);
         pages.extend(of_unit.map(|page| (page.item, Cause::Backup)));
@@ -143,7 +143,7 @@ fn programs_anew(timed: &mut Timed<'_, '_>, die: Die) -> bool {
 #[cold]
 fn repair(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, commands, backend, .. } = timed;
-    let geometry = *context.device.ftl.geometry();
+    let geometry = *context.device.flash.geometry();
     while let Some(failed) = context.device.flash.take_failed() {
         let unit = geometry.unit_of(failed.at);
         let domain = geometry.domain_of_unit(unit);
@@ -198,7 +198,7 @@ fn end_update(context: &mut Context<'_>, domain: base::Domain) {
 fn bequeath(context: &mut Context<'_>, lost: Ppn) {
     let Device { ftl, flash, .. } = &mut *context.device;
     let Some(old) = flash.old_of_buffered(lost) else { return };
-    let unit = ftl.geometry().unit_of(old);
+    let unit = flash.geometry().unit_of(old);
     let lpn = flash.buffered(lost).and_then(|content| ftl::page_of(content.spare));
     if let Some(newer) = lpn.and_then(|lpn| ftl.lookup(lpn)) {
         flash.inherit(newer, unit);

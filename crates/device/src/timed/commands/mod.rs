@@ -54,11 +54,11 @@ impl Commands {
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
     pub(super) fn new(scheduler: &Selection, schedule: Schedule, device: &Device) -> Commands {
-        let ftl = &device.ftl;
-        let patience = |bound| Box::new(Patience::new(bound, ftl.geometry().dies()));
+        let geometry = device.flash.geometry();
+        let patience = |bound| Box::new(Patience::new(bound, geometry.dies()));
         Commands {
             scheduler: Scheduler::build(scheduler),
-            schedule: GcSchedule::new(schedule, ftl.geometry()),
+            schedule: GcSchedule::new(schedule, geometry),
             collections: Collections::new(device),
             gc_holds_reads: scheduler::gc_holds_reads(scheduler),
             patience: scheduler::max_wait(scheduler).map(patience),
@@ -101,7 +101,7 @@ impl Commands {
         if !self.schedule.is_paced() {
             return;
         }
-        let geometry = *context.device.ftl.geometry();
+        let geometry = *context.device.flash.geometry();
         for domain in geometry.domains_of_die(die) {
             let is_here = |item: &&Item| geometry.domain_of_unit(geometry.unit_of(item.ppn)) == domain;
             let written = command.items().iter().filter(is_here).count() as u32;
@@ -118,7 +118,7 @@ impl Commands {
             // It was woken when the last page of the command left it, and nobody waits for the others.
             return;
         }
-        let die = context.device.ftl.geometry().die_of_domain(domain);
+        let die = context.device.flash.geometry().die_of_domain(domain);
         if !self.collections.page_arrived(die, domain) {
             // Its collection waits for the others.
             return;
@@ -174,7 +174,7 @@ pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Co
 
 #[inline(never)]
 fn note_parts(context: &mut Context<'_, impl Plan>, command: &Command) {
-    let geometry = context.device.ftl.geometry();
+    let geometry = context.device.flash.geometry();
     let is_multi = command.ppns().any(|ppn| geometry.place(ppn).plane != geometry.place(command.lead()).plane);
     for (at, item) in command.items().iter().enumerate() {
         // Others may be programmed with pages of the host.

@@ -29,19 +29,19 @@ impl Commands {
         let old = context.older_version(lpn);
         let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
         let mut last_age = self.add_first(context, host, command, first, (placed, old));
-        for _ in 1..context.device.ftl.geometry().row_slots() {
+        for _ in 1..context.device.flash.geometry().row_slots() {
             let Some(age) = self.join_own(context, host, command, die, first, last_age) else { break };
             last_age = age;
         }
-        for domain in context.device.ftl.geometry().domains_of_die(die) {
-            for part in 0..context.device.ftl.geometry().parts {
+        for domain in context.device.flash.geometry().domains_of_die(die) {
+            for part in 0..context.device.flash.geometry().parts {
                 if domain == first || context.device.ftl.work(domain).is_some() {
                     break;
                 }
                 let Some(lpn) = self.joining_write(context, host, domain, last_age) else { break };
                 let old = context.older_version(lpn);
                 let Device { ftl, flash, .. } = &mut *context.device;
-                let (geometry, lead) = (*ftl.geometry(), command.lead());
+                let (geometry, lead) = (*flash.geometry(), command.lead());
                 let fits =
                     |at| if part == 0 { flash.may_share_command(lead, at) } else { command.brings(&geometry, at) };
                 let Some(placed) = ftl.write(domain, lpn, Some(fits)) else { break };
@@ -193,7 +193,7 @@ impl Commands {
 /// Places a page, if that fits the first one's address, on a plane that the command does not use yet.
 fn write_on_new_plane(device: &mut Device, command: &Command, die: Die, domain: Domain, lpn: Lpn) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
-    let geometry = *ftl.geometry();
+    let geometry = *flash.geometry();
     let fits = |at: Ppn| {
         command.brings(&geometry, at)
             || flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at)

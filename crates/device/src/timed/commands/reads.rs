@@ -28,7 +28,7 @@ impl Commands {
         command.begin(OpKind::Read, read_cause(&context.queues, read));
         context.queues.remove_read(die, previous, read);
         add_read(context, command, read, ppn);
-        let geometry = context.device.ftl.geometry();
+        let geometry = context.device.flash.geometry();
         if geometry.planes_per_die > 1 || geometry.parts > 1 {
             self.join_reads(context, command, die, read);
         }
@@ -37,7 +37,7 @@ impl Commands {
     /// Adds waiting reads of other planes that fit the first one's address, and those of units that come with what is read: these pass
     /// others, which lose nothing by it.
     fn join_reads<P: Plan>(&self, context: &mut Context<'_, P>, command: &mut Command, die: Die, first: TransactionId) {
-        let geometry = *context.device.ftl.geometry();
+        let geometry = *context.device.flash.geometry();
         let (lead, cause) = (command.lead(), command.cause());
         let mut last_age = context.queues.get(first).age;
         let mut previous = None;
@@ -81,7 +81,7 @@ impl Commands {
 }
 
 fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: TransactionId, ppn: Ppn) {
-    let comes_along = command.brings(context.device.ftl.geometry(), ppn);
+    let comes_along = command.brings(context.device.flash.geometry(), ppn);
     let flash = &mut context.device.flash;
     let content = if comes_along { flash.read_along(ppn) } else { flash.read(ppn) };
     if context.plan.has().contents {

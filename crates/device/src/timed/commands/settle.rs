@@ -66,7 +66,7 @@ impl Commands {
     #[inline(always)]
     pub(super) fn settle(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Settled {
         let dynamic = context.device.allocation.dynamic().map(|dynamic| dynamic.queue_of_die(die));
-        let domains = context.device.ftl.geometry().domains_of_die(die);
+        let domains = context.device.flash.geometry().domains_of_die(die);
         let mut settled = Settled { domains: [Stand::Rests; MAX_PLANES], shared: None, presses: false };
         for (domain, stand) in domains.zip(&mut settled.domains) {
             *stand = self.settle_domain(context, host, die, domain);
@@ -79,7 +79,7 @@ impl Commands {
             }
         } else if context.plan.has().schedules && !self.schedule.is_threshold() {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
-            for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut settled.domains) {
+            for (domain, stand) in context.device.flash.geometry().domains_of_die(die).zip(&mut settled.domains) {
                 if *stand == Stand::Writes && context.device.ftl.work(domain).is_some() {
                     *stand = self.settle_domain(context, host, die, domain);
                 }
@@ -210,7 +210,7 @@ impl Commands {
                 && !translated
                 && let Some(owner) = context.device.prepare_read(lpn)
             {
-                let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
+                let die_of_owner = context.device.flash.geometry().die_of_domain(owner);
                 if die_of_owner == die {
                     return self.await_entry(context, host, die, owner);
                 }
@@ -218,19 +218,18 @@ impl Commands {
                 context.push_read(die_of_owner, read);
                 continue;
             }
-            let ftl = &context.device.ftl;
-            let found = ftl.lookup(lpn);
+            let found = context.device.ftl.lookup(lpn);
             if let Some(ppn) = found
-                && ftl.geometry().die_of(ppn) == die
+                && context.device.flash.geometry().die_of(ppn) == die
             {
                 if context.keeps(ppn) {
                     context.queues.remove_read(die, None, read);
                     host.read_waiting(context, read, ppn);
                     continue;
                 }
-                let ftl = &context.device.ftl;
                 if may_wait && !context.device.may_read(ppn) {
-                    let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
+                    let geometry = context.device.flash.geometry();
+                    let owner = geometry.domain_of_unit(geometry.unit_of(ppn));
                     let awaited = self.await_entry(context, host, die, owner);
                     if awaited.is_none() && context.device.may_read(ppn) {
                         // Asked what it does, the domain found that its refresh is over.
@@ -244,7 +243,7 @@ impl Commands {
             // By the time of its turn there the entry may have made way for another.
             context.queues.get_mut(read).translated = true;
             match found {
-                Some(ppn) => context.push_read(context.device.ftl.geometry().die_of(ppn), read),
+                Some(ppn) => context.push_read(context.device.flash.geometry().die_of(ppn), read),
                 None => host.read_vanished(context, read),
             }
         }

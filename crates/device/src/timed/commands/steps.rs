@@ -80,7 +80,7 @@ impl Commands {
             }
             NextStep::Erase(unit) => add_erase(context, command, domain, unit),
         }
-        if self.scheduler.merges_collections() && context.device.ftl.geometry().domains_per_die() > 1 {
+        if self.scheduler.merges_collections() && context.device.flash.geometry().domains_per_die() > 1 {
             self.join_steps(context, host, command, die, domain);
         }
         true
@@ -93,7 +93,7 @@ impl Commands {
             NextStep::Erase(unit) => Some(unit),
             NextStep::Program if self.collections.step(domain).op == Op::Reprogram => {
                 let pages = self.collections.group(domain).pages();
-                Some(context.device.ftl.geometry().unit_of(pages[0]))
+                Some(context.device.flash.geometry().unit_of(pages[0]))
             }
             NextStep::Read(_) | NextStep::Program | NextStep::Copy(_) => None,
         }
@@ -109,7 +109,7 @@ impl Commands {
         die: Die,
         first: Domain,
     ) {
-        for domain in context.device.ftl.geometry().domains_of_die(die) {
+        for domain in context.device.flash.geometry().domains_of_die(die) {
             if domain == first
                 || self.collections.is_correcting(die, domain)
                 || context.device.ftl.work(domain).is_none()
@@ -189,7 +189,7 @@ impl Commands {
             }
             NextStep::Erase(unit) => {
                 let joins = is_equal
-                    && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit)
+                    && device.flash.may_share_erase(device.flash.geometry().unit_of(lead), unit)
                     && !context.holds_back(unit);
                 if joins {
                     add_erase(context, command, domain, unit);
@@ -203,11 +203,11 @@ impl Commands {
     fn add_reads(&mut self, context: &mut Context<'_, impl Plan>, command: &mut Command, die: Die, domain: Domain) {
         let mut is_first = true;
         while let Some((_, page)) = self.collections.next_read(domain) {
-            let Device { ftl, flash, .. } = &mut *context.device;
-            let comes_along = command.brings(ftl.geometry(), page);
+            let flash = &mut context.device.flash;
+            let comes_along = command.brings(flash.geometry(), page);
             let joins = is_first
                 || comes_along
-                || flash.may_share_command(command.lead(), page) && command.is_new_plane(ftl.geometry(), die, page);
+                || flash.may_share_command(command.lead(), page) && command.is_new_plane(flash.geometry(), die, page);
             if !joins {
                 return;
             }
@@ -264,7 +264,7 @@ impl Commands {
                 }
                 How::Copyback => {
                     context.device.flash.place_copy(from, placed).expect_done();
-                    if !command.brings(context.device.ftl.geometry(), placed.at) {
+                    if !command.brings(context.device.flash.geometry(), placed.at) {
                         context.device.note_read(from);
                     }
                     command.add_copied(from, placed.at, Carried::Domain(domain));
@@ -327,7 +327,7 @@ fn erase(device: &mut Device, domain: Domain, unit: Unit) -> Erasure {
 /// Erases the blocks of a unit.
 fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Domain, unit: Unit) {
     assert!(!context.holds_back(unit), "a unit is erased when newer versions of its pages are programmed");
-    let geometry = context.device.ftl.geometry();
+    let geometry = context.device.flash.geometry();
     for lane in 0..geometry.unit_width {
         command.add(geometry.ppn(unit, geometry.slot_at(Page::FIRST, lane)), Carried::Domain(domain));
     }

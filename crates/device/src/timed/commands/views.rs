@@ -4,6 +4,7 @@ use base::{Die, Domain, Queue};
 
 use super::settle::{Read, Settled, Stand};
 use super::{Action, Commands};
+use crate::device::Device;
 use crate::timed::choose::{Candidate, DieChoice, Next, SharedWrite, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -58,9 +59,9 @@ impl Commands {
 
     /// True if a foreground GC of a die lets nothing by.
     pub(in crate::timed) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        let ftl = &context.device.ftl;
+        let Device { ftl, flash, .. } = &*context.device;
         let is_in_gc = |domain| ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc);
-        self.gc_holds_reads && ftl.geometry().domains_of_die(die).any(is_in_gc)
+        self.gc_holds_reads && flash.geometry().domains_of_die(die).any(is_in_gc)
     }
 
     /// True if other work of a die has waited so long for its reads that it goes before them.
@@ -73,12 +74,12 @@ impl Commands {
     /// True if reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
     #[cold]
     fn holds_reads(&self, context: &Context<'_, impl Plan>, die: Die, best: Option<Candidate>) -> bool {
-        let ftl = &context.device.ftl;
+        let Device { ftl, flash, .. } = &*context.device;
         let is_in_gc = |domain| ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc);
         match best {
             Some(Candidate::Collect(domain)) => is_in_gc(domain),
             Some(_) => false,
-            None => ftl
+            None => flash
                 .geometry()
                 .domains_of_die(die)
                 .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
@@ -101,7 +102,7 @@ impl Commands {
         die: Die,
         settled: &Settled,
     ) -> impl Iterator<Item = View> {
-        let domains = context.device.ftl.geometry().domains_of_die(die).zip(settled.domains);
+        let domains = context.device.flash.geometry().domains_of_die(die).zip(settled.domains);
         let presses = settled.presses;
         let own = domains.filter_map(move |(domain, stand)| {
             let age = || context.queues.writes(Queue::of_domain(domain)).first_age();

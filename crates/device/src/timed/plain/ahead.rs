@@ -11,7 +11,7 @@ impl Backend {
     /// The measurement ends: transfers that were to begin later do not count, nor what follows on them.
     pub(in crate::timed) fn end_measurement(&mut self, context: &mut Context<'_, impl Plan>) {
         let (Bus { timing, .. }, takes_ahead) = (&self.bus, self.bus.are_taken_ahead(&context.plan));
-        for (record, die) in self.dies.iter().zip(context.device.ftl.geometry().all_dies()) {
+        for (record, die) in self.dies.iter().zip(context.device.flash.geometry().all_dies()) {
             let recorder = &mut context.device.recorder;
             let load = record.command.load();
             recorder.leave_out_of_die(die, load.kind, context.now);

@@ -141,7 +141,7 @@ pub(in crate::timed) fn asked_at_work<P: Plan>(timed: &mut Timed<'_, '_, P>, die
 
 /// The measurement ends: what was booked to begin later does not take place.
 pub(in crate::timed) fn end_measurement<P: Plan>(timed: &mut Timed<'_, '_, P>) {
-    for die in timed.context.device.ftl.geometry().all_dies() {
+    for die in timed.context.device.flash.geometry().all_dies() {
         let Timed { context: Context { device, plan, now, .. }, commands, backend, .. } = timed;
         let Some(bookings) = plan.bookings() else { return };
         bookings.tell(device, die, |begins| begins <= *now);

@@ -138,7 +138,7 @@ impl Commands {
         kind: OpKind,
         at: Ppn,
     ) -> bool {
-        let mut others = device.ftl.geometry().domains_of_die(die);
+        let mut others = device.flash.geometry().domains_of_die(die);
         others.all(|other| {
             if other == domain || !queues.collects(other) {
                 return true;
@@ -166,7 +166,7 @@ impl Commands {
         die: Die,
         first: Domain,
     ) {
-        for domain in context.device.ftl.geometry().domains_of_die(die) {
+        for domain in context.device.flash.geometry().domains_of_die(die) {
             if domain == first || !context.queues.collects(domain) {
                 continue;
             }

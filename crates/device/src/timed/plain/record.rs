@@ -63,7 +63,7 @@ impl Bookings {
 
     /// None so far.
     pub(in crate::timed) fn new(device: &Device, pages: PlainPages) -> Bookings {
-        let geometry = device.ftl.geometry();
+        let geometry = device.flash.geometry();
         let none = |die| Booking {
             stage: Reached::None,
             pages,
@@ -112,7 +112,7 @@ impl Bookings {
 
     /// Tells of all that began before a row closes.
     fn tell_before(&mut self, device: &mut Device, at: Instant) {
-        for die in device.ftl.geometry().all_dies() {
+        for die in device.flash.geometry().all_dies() {
             self.tell(device, die, |begins| begins < at);
         }
     }

@@ -318,7 +318,7 @@ fn grant(bus: &mut Bus, context: &mut Context<'_>, number: u32, die: Die) {
     let command = followers.command(die);
     let (delay, pages) = match command.has_data_in() {
         true => (bus.timing.data_in(command.len()), command.len() as u64),
-        false => (bus.cycles(context.device.ftl.geometry(), command), 0),
+        false => (bus.cycles(context.device.flash.geometry(), command), 0),
     };
     let now = context.now;
     let until = (now + delay.time).max(bus.through_dram(now, bus.timing.dram * pages));
@@ -357,7 +357,7 @@ fn read_next(bus: &mut Bus, context: &mut Context<'_>, die: Die) {
     if !context.draining {
         context.device.recorder.die_busy(die, OpKind::Read, from, until);
     }
-    bus.record_array(context.device.ftl.geometry(), die, &command, name_of(&command), from, until);
+    bus.record_array(context.device.flash.geometry(), die, &command, name_of(&command), from, until);
 }
 
 /// A die's command is done, and the one that followed on it takes its place.

@@ -72,7 +72,7 @@ impl Chip<Any> for Wordlines {
             OpKind::Program if context.chip.wordlines.are_on() => count(context, command),
             OpKind::Read if context.chip.wordlines.are_on() => {
                 check_readable(context, command);
-                if context.device.ftl.geometry().parts == 1 {
+                if context.device.flash.geometry().parts == 1 {
                     return false;
                 }
                 count_flash_pages(context, command);
@@ -97,7 +97,7 @@ impl Chip<Any> for Wordlines {
             Pass::Second => flash.passed_twice(ppns),
         }
         while let Some(unit) = context.device.flash.take_released() {
-            let geometry = context.device.ftl.geometry();
+            let geometry = context.device.flash.geometry();
             context.queues.wake(geometry.die_of_domain(geometry.domain_of_unit(unit)));
         }
         if command.is_first_pass() {
@@ -192,7 +192,7 @@ fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     context.chip.wordlines.forget_settled(&context.device.flash);
     let context = &*context;
     let Context { device, queues, chip, .. } = context;
-    let geometry = device.ftl.geometry();
+    let geometry = device.flash.geometry();
     let domain_of = |page| geometry.domain_of_unit(geometry.unit_of(page));
     let can_be_programmed = |page| !Features::erases(context, die, domain_of(page));
     if let Some(page) = chip.wordlines.overdue(die).find(|&page| can_be_programmed(page)) {
@@ -210,7 +210,7 @@ fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
 /// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
 /// what is not written of a page that is.
 fn fill_wordline(context: &mut Context<'_>, command: &mut Command, page: Ppn) {
-    let geometry = *context.device.ftl.geometry();
+    let geometry = *context.device.flash.geometry();
     let unit = geometry.unit_of(page);
     let domain = geometry.domain_of_unit(unit);
     command.begin(OpKind::Program, Cause::Pad);
@@ -237,7 +237,7 @@ fn check_readable(context: &Context<'_>, command: &Command) {
 /// Counts a read of flash pages, each of which brings several pages, and has the array confirm that they may share a command.
 fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
     let device = &mut *context.device;
-    let geometry = *device.ftl.geometry();
+    let geometry = *device.flash.geometry();
     let pages = command.flash_pages(&geometry);
     let is_alone = pages.clone().nth(1).is_none();
     for at in pages.clone() {

@@ -110,7 +110,7 @@ pub(super) fn start_ready(timed: &mut Timed<'_, '_>, die: Die) {
 /// page is on the die and is neither part of what is half programmed or erased nor held by a collection.
 fn find_read(commands: &Commands, context: &Context<'_>, die: Die) -> Option<FoundRead> {
     let ftl = &context.device.ftl;
-    let geometry = ftl.geometry();
+    let geometry = context.device.flash.geometry();
     if commands.holds_die(context, die) {
         return None;
     }
@@ -147,7 +147,7 @@ fn settle_and_find_write(
         return None;
     }
     let mut stands = [Stand::Rests; MAX_PLANES];
-    for (domain, stand) in context.device.ftl.geometry().domains_of_die(die).zip(&mut stands) {
+    for (domain, stand) in context.device.flash.geometry().domains_of_die(die).zip(&mut stands) {
         if may_program(context, die, domain) {
             *stand = commands.settle_domain(context, host, die, domain);
         }
@@ -157,7 +157,7 @@ fn settle_and_find_write(
 
 /// The same where the domains stand so. Preparing the write of one may have begun a collection in another, which fills its time.
 fn find_write(context: &Context<'_>, die: Die, stands: &[Stand; MAX_PLANES]) -> Option<Domain> {
-    let domains = context.device.ftl.geometry().domains_of_die(die).zip(stands);
+    let domains = context.device.flash.geometry().domains_of_die(die).zip(stands);
     let written = domains.filter(|&(domain, stand)| *stand == Stand::Writes && may_program(context, die, domain));
     let age = |domain| context.queues.writes(Queue::of_domain(domain)).first_age();
     let (_, domain) = written.filter_map(|(domain, _)| age(domain).map(|age| (age, domain))).min()?;

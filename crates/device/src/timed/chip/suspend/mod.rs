@@ -67,7 +67,7 @@ impl Chip<Any> for Suspend {
     /// Pages that gathered while a die erased are in the controller until they are programmed.
     fn keeps(context: &Context<'_>, ppn: Ppn) -> bool {
         let operations = &context.chip.suspend.operations;
-        operations.are_on() && operations.is_ready(context.device.ftl.geometry().die_of(ppn), ppn)
+        operations.are_on() && operations.is_ready(context.device.flash.geometry().die_of(ppn), ppn)
     }
 
     fn erases(context: &Context<'_>, die: Die, domain: Domain) -> bool {
@@ -128,7 +128,7 @@ impl Chip<Any> for Suspend {
         }
         let from = operations.end(die);
         let name = name_of(&record.command);
-        bus.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
+        bus.record_array(context.device.flash.geometry(), die, &record.command, name, from, context.now);
         None
     }
 

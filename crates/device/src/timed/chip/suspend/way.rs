@@ -19,7 +19,7 @@ pub(super) fn suspend(bus: &mut Bus, context: &mut Context<'_>, die: Die, record
     if !context.draining {
         context.device.recorder.die_suspended(die, kind, now, now + latency);
     }
-    let geometry = context.device.ftl.geometry();
+    let geometry = context.device.flash.geometry();
     bus.record_array(geometry, die, &record.command, name_of(&record.command), from, now);
     bus.record_array(geometry, die, &record.command, names(kind)[0], now, now + latency);
 }
@@ -45,7 +45,7 @@ pub(super) fn resume(bus: &mut Bus, context: &mut Context<'_>, die: Die, record:
     if !context.draining {
         context.device.recorder.die_resumed(die, kind, now, resume, until);
     }
-    let geometry = context.device.ftl.geometry();
+    let geometry = context.device.flash.geometry();
     bus.record_array(geometry, die, &record.command, names(kind)[1], now, now + resume);
     if context.chip.suspend.operations.let_writes_by(die) {
         context.queues.wake(die);
