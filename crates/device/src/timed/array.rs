@@ -5,7 +5,7 @@ use metrics::Track;
 
 use super::command::{Command, Item};
 use super::context::Context;
-use super::die::{Bus, DieRecord, Load, Phase};
+use super::die::{Bus, DieRecord, Load, Phase, copies_pages};
 use super::plan::{Chip, Plan};
 use super::timing::Delay;
 use crate::flash::Flash;
@@ -31,7 +31,7 @@ impl Bus {
         load: Load,
     ) -> Delay {
         let flash = &context.device.flash;
-        let delay = if context.plan.has().copybacks && !command.sources().is_empty() {
+        let delay = if copies_pages(&context.plan, command) {
             self.delay_of_copyback(flash, command)
         } else if let Some(delay) = P::Chip::delay(context, command) {
             delay

@@ -35,11 +35,16 @@ impl<P: Plan> Context<'_, P> {
     /// Notes something, where latencies are split.
     #[inline(always)]
     pub(super) fn note(&mut self, note: impl FnOnce(&mut Waits, Instant)) {
-        if self.plan.has().watchers
-            && let Some(waits) = &mut self.waits
-        {
-            note(waits, self.now);
+        let now = self.now;
+        if let Some(waits) = self.waits() {
+            note(waits, now);
         }
+    }
+
+    /// The waits of pages, where latencies are split.
+    #[inline(always)]
+    fn waits(&mut self) -> Option<&mut Waits> {
+        if self.plan.has().watchers { self.waits.as_deref_mut() } else { None }
     }
 
     /// True where latencies are split.
@@ -157,6 +162,12 @@ impl<P: Plan> Context<'_, P> {
         P::Chip::keeps(self, ppn)
     }
 
+    /// True if pages lie on other planes than the owners of their map entries.
+    #[inline(always)]
+    pub(super) fn has_owners(&self) -> bool {
+        self.plan.has().mechanisms && self.device.has_owners
+    }
+
     fn lacks_entry(&self, lpn: Lpn) -> bool {
         !self.device.is_known(lpn)
     }
@@ -189,11 +200,12 @@ impl<P: Plan> Context<'_, P> {
             bookings.close_row(self.device, self.now);
         }
         self.device.recorder.completed(kind, arrived, self.now, bytes);
-        if self.plan.has().watchers
-            && let (Some(waits), Some(split)) = (&mut self.waits, &mut self.device.recorder.split)
-            && let Some(completed) = waits.request_is_complete(self.now, request, kind, arrived, bytes)
+        let now = self.now;
+        if let Some(waits) = self.waits()
+            && let Some(completed) = waits.request_is_complete(now, request, kind, arrived, bytes)
+            && let Some(split) = &mut self.device.recorder.split
         {
-            split.add(&completed, self.now);
+            split.add(&completed, now);
         }
     }
 
@@ -204,7 +216,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
         self.queues.make_room(pages)?;
-        if self.plan.has().watchers
+        if self.splits_latencies()
             && let Some(rows) = self.device.recorder.split.as_ref().and_then(|split| split.rows_to_come())
         {
             return check_room(rows);

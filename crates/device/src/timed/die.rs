@@ -359,7 +359,7 @@ impl Backend {
         if context.plan.has().schedules {
             self.bus.end_idle_time(die, record);
         }
-        if context.plan.has().copybacks && !record.command.sources().is_empty() {
+        if copies_pages(&context.plan, &record.command) {
             count_copyback(context, &record.command);
         }
         record.sent = 0;
@@ -392,8 +392,7 @@ impl Backend {
         }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_mixed = context.plan.has().copybacks && command.is_mixed();
-            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
+            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed(&context.plan, command));
             self.release(context, number);
             let record = &mut self.dies[die.index()];
             self.bus.start_array(context, die, record, record.command.load(), context.now);
@@ -495,7 +494,7 @@ pub(super) fn count<P: Plan>(
     if P::Chip::begun(context, die, command) {
         return;
     }
-    if context.plan.has().copybacks && command.is_mixed() {
+    if is_mixed(&context.plan, command) {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
     } else {
         context.device.recorder.counters.command(cause, kind, count as u64);
@@ -503,6 +502,18 @@ pub(super) fn count<P: Plan>(
     if count > 1 {
         context.device.flash.check_shared(kind, command.ppns());
     }
+}
+
+/// True if a command copies pages inside their planes.
+#[inline(always)]
+pub(super) fn copies_pages(plan: &impl Plan, command: &Command) -> bool {
+    plan.has().copybacks && !command.sources().is_empty()
+}
+
+/// True if a command carries pages for several causes.
+#[inline(always)]
+fn is_mixed(plan: &impl Plan, command: &Command) -> bool {
+    plan.has().copybacks && command.is_mixed()
 }
 
 /// True if data are sent with a command.

@@ -99,8 +99,8 @@ impl GcSchedule {
 
     /// True if there is only foreground GC.
     #[inline]
-    pub(super) fn is_threshold(&self) -> bool {
-        self.rule.is_threshold()
+    pub(super) fn is_threshold(&self, plan: &impl Plan) -> bool {
+        !plan.has().schedules || self.rule.is_threshold()
     }
 
     /// The number of a domain's last collection.
@@ -383,7 +383,7 @@ impl GcSchedule {
     /// Takes note of whether a domain is in foreground GC; called wherever one may have begun or ended.
     #[inline]
     pub(super) fn note_foreground(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
-        if !self.is_threshold() {
+        if !self.is_threshold(&context.plan) {
             let needs = context.device.ftl.work(domain).is_some_and(ftl::DomainWork::is_for_room);
             if self.in_foreground[domain.index()] != needs {
                 self.foreground_changed(context, host, domain);

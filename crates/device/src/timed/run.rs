@@ -288,7 +288,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn carry_out(&mut self, die: Die, action: Action) {
         let Timed { context, host, commands, backend, .. } = self;
         if matches!(action, Action::Nothing) {
-            if context.plan.has().schedules {
+            if !commands.schedule.is_threshold(&context.plan) {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, backend.next_command(die), die, action) {

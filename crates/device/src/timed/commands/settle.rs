@@ -77,7 +77,7 @@ impl Commands {
             if !is_empty || settled.presses {
                 settled.shared = self.settle_shared(context, host, die, queue);
             }
-        } else if context.plan.has().schedules && !self.schedule.is_threshold() {
+        } else if !self.schedule.is_threshold(&context.plan) {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
             for (domain, stand) in context.device.flash.geometry().domains_of_die(die).zip(&mut settled.domains) {
                 if *stand == Stand::Writes && context.device.ftl.work(domain).is_some() {
@@ -119,23 +119,23 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> Option<bool> {
-        let has_schedules = context.plan.has().schedules;
+        let is_threshold = self.schedule.is_threshold(&context.plan);
         if context.device.ftl.work(domain).is_none()
-            && (!has_schedules || !self.schedule.join_late(context, host, domain))
+            && (is_threshold || !self.schedule.join_late(context, host, domain))
         {
             return Some(false);
         }
         if context.plan.is_dynamic() && context.queues.is_held(domain) {
             return None;
         }
-        if context.device.has_owners
+        if context.has_owners()
             && !self.collections.is_correcting(die, domain)
             && !self.collections.has_step(&mut context.device.ftl, domain)
         {
             // It waits for others, unless what it had to do was found to be done.
             return if context.device.ftl.work(domain).is_some() { None } else { Some(false) };
         }
-        if self.schedule.is_threshold() {
+        if is_threshold {
             return if self.erase_waits(context, host, domain) { None } else { Some(true) };
         }
         match self.schedule.standing(context, host, &mut self.collections, domain) {
@@ -331,12 +331,12 @@ impl Commands {
         queue: Queue,
     ) -> Option<Found> {
         let waiting = context.queues.writes(queue);
-        let waits_for_old_alone =
-            !context.plan.has().mechanisms || !context.device.has_owners && host.buffer().is_none();
+        let has_owners = context.has_owners();
+        let waits_for_old_alone = !has_owners && host.buffer().is_none();
         if waits_for_old_alone && waiting.all_wait() {
             return None;
         }
-        if waiting.first_is_plain() && !(context.plan.has().mechanisms && context.device.has_owners) {
+        if waiting.first_is_plain() && !has_owners {
             return waiting.first().map(|write| (None, write));
         }
         let mut skipped = [Lpn(0); MAX_SKIPPED];

@@ -137,7 +137,7 @@ impl Commands {
         };
         let first = command.len();
         let joins = self.join_step(context, command, die, domain, next, cause);
-        if joins && context.plan.has().schedules && self.schedule.keeps_kind() {
+        if joins && !self.schedule.is_threshold(&context.plan) && self.schedule.keeps_kind() {
             command.note_cause(first, cause);
         }
         let is_past = |ahead: Ahead, ftl: &Ftl| ahead.rests(ftl, domain).is_none();
@@ -149,8 +149,7 @@ impl Commands {
     /// Whether the schedule lets a domain's collection go on.
     #[inline]
     fn goes(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        !context.plan.has().schedules
-            || self.schedule.is_threshold()
+        self.schedule.is_threshold(&context.plan)
             || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
     }
 
@@ -306,7 +305,7 @@ impl Commands {
     ) {
         let erasure = erase(context.device, domain, unit);
         self.schedule.note_collections(context, host, domain);
-        if !self.schedule.is_threshold() && erasure.forward && context.device.ftl.work(domain).is_none() {
+        if !self.schedule.is_threshold(&context.plan) && erasure.forward && context.device.ftl.work(domain).is_none() {
             self.schedule.follow_up(context, host, domain);
         }
         count_collection(&mut context.device.recorder.counters, erasure);

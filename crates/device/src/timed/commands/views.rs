@@ -24,9 +24,7 @@ impl Commands {
             None => self.choice(context, host, die),
         };
         let chosen = self.choose(context, die, choice, read);
-        if context.plan.has().schedules
-            && let (Next::Read, Some(patience), Some(age)) = (chosen, &mut self.patience, choice.age())
-        {
+        if let (Next::Read, Some(patience), Some(age)) = (chosen, self.patience(&context.plan), choice.age()) {
             patience.passed_over(die, age, context.now);
         }
         match (chosen, read) {
@@ -131,7 +129,7 @@ impl Commands {
         let queue = context.queue_of(domain);
         // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
         let is_foreground = context.device.ftl.work(domain).is_none_or(ftl::DomainWork::is_foreground);
-        if !is_foreground && self.schedule.is_threshold() {
+        if !is_foreground && self.schedule.is_threshold(&context.plan) {
             Waiting::Nothing
         } else if presses {
             Waiting::Buffered
