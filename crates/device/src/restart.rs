@@ -71,7 +71,7 @@ impl Device {
 
 impl Scan for AtOnce<'_> {
     fn unit(&self, unit: Unit) -> Scanned {
-        let (flash, geometry) = (self.flash(), self.flash().geometry());
+        let (flash, geometry) = (&*self.flash, self.flash.geometry());
         let bad = flash.is_bad(unit);
         let found = |found| if bad { PageFound::Empty } else { page_found(found) };
         let pages = flash.scan(unit).map(found).collect();
@@ -84,7 +84,7 @@ impl Scan for AtOnce<'_> {
     }
 
     fn page(&self, at: Ppn) -> PageFound {
-        page_found(self.flash().found_at(at))
+        page_found(self.flash.found_at(at))
     }
 }
 

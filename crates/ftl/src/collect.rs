@@ -40,8 +40,20 @@ impl<M: Mechanisms> PageMap<M> {
         Some((at, self.mechanisms.parts_mut().reads.map_or(pages, |reads| reads.host_reads(&self.kernel, at, pages))))
     }
 
-    /// Carries out the collections that a domain needs, at once: so many operations at most. Returns whether there may be more.
+    /// Carries out the collections that a domain needs, at once: so many operations at most. Returns whether there may be more; if not
+    /// all was asked for, neighbours that are collected along are left for later.
     pub(crate) fn collect(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
+        let goes_on = self.collect_alone(domain, most, array);
+        // They may have neighbours of their own.
+        while most == u32::MAX && !self.early.is_empty() {
+            for neighbour in std::mem::take(&mut self.early) {
+                self.collect_alone(neighbour, most, array);
+            }
+        }
+        goes_on
+    }
+
+    fn collect_alone(&mut self, domain: Domain, most: u32, array: &mut impl Array) -> bool {
         if M::IS_PLAIN || !self.on_demand && self.moves_one_by_one() && most == u32::MAX {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
@@ -215,7 +227,7 @@ impl<M: Mechanisms> PageMap<M> {
             self.repair(placed.at, DataSource::Controller, array);
         }
         if own != domain && !was_busy && self.is_busy(own) {
-            self.collect(own, u32::MAX, array);
+            self.collect_alone(own, u32::MAX, array);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::watchdog::Watchdog;
 
 /// Carries out operations on the array at once.
 pub(crate) struct AtOnce<'a> {
-    flash: &'a mut Flash,
+    pub(crate) flash: &'a mut Flash,
     pub(super) counters: &'a mut metrics::Counters,
     watchdog: &'a mut Watchdog,
     /// The controller's copy of the page whose program failed.
@@ -27,11 +27,6 @@ impl<'a> AtOnce<'a> {
         held: Content,
     ) -> AtOnce<'a> {
         AtOnce { flash, counters, watchdog, held, has_erased: false, last_read: None }
-    }
-
-    /// The array, as a scan finds it.
-    pub(crate) fn flash(&self) -> &Flash {
-        self.flash
     }
 
     /// Places a page, whose last version that is older lies at `old`.

@@ -504,16 +504,6 @@ impl Device {
     pub(crate) fn collect_now(&mut self, domain: Domain) {
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         self.ftl.collect(domain, u32::MAX, &mut array);
-        // Neighbours that are collected along may have neighbours of their own.
-        while let Some(elsewhere) = self.has.elsewhere {
-            let along: Vec<Domain> = elsewhere.take_along(&mut self.ftl).collect();
-            if along.is_empty() {
-                break;
-            }
-            for neighbour in along {
-                self.ftl.collect(neighbour, u32::MAX, &mut array);
-            }
-        }
         if array.has_erased {
             self.after_collection();
         }

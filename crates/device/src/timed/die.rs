@@ -392,7 +392,8 @@ impl Backend {
         }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed(&context.plan, command));
+            let is_mixed = context.plan.has().copybacks && command.is_mixed();
+            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
             self.release(context, number);
             let record = &mut self.dies[die.index()];
             self.bus.start_array(context, die, record, record.command.load(), context.now);
@@ -494,7 +495,7 @@ pub(super) fn count<P: Plan>(
     if P::Chip::begun(context, die, command) {
         return;
     }
-    if is_mixed(&context.plan, command) {
+    if context.plan.has().copybacks && command.is_mixed() {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
     } else {
         context.device.recorder.counters.command(cause, kind, count as u64);
@@ -508,12 +509,6 @@ pub(super) fn count<P: Plan>(
 #[inline(always)]
 pub(super) fn copies_pages(plan: &impl Plan, command: &Command) -> bool {
     plan.has().copybacks && !command.sources().is_empty()
-}
-
-/// True if a command carries pages for several causes.
-#[inline(always)]
-fn is_mixed(plan: &impl Plan, command: &Command) -> bool {
-    plan.has().copybacks && command.is_mixed()
 }
 
 /// True if data are sent with a command.

@@ -224,14 +224,10 @@ impl GcSchedule {
 
 /// True if pages wait for a die, in its queues or in the write buffer.
 fn has_pages(context: &Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
+    let has_pages = |queue| host.has_pages(&context.queues, queue);
     match context.device.allocation.dynamic() {
-        Some(dynamic) => host.has_pages(&context.queues, dynamic.queue_of_die(die)),
-        None => context
-            .device
-            .flash
-            .geometry()
-            .domains_of_die(die)
-            .any(|domain| host.has_pages(&context.queues, Queue::of_domain(domain))),
+        Some(dynamic) => has_pages(dynamic.queue_of_die(die)),
+        None => context.device.flash.geometry().domains_of_die(die).map(Queue::of_domain).any(has_pages),
     }
 }
 

@@ -64,9 +64,15 @@ impl Host {
     }
 
     /// True if no request is in the device or waits to enter it.
-    pub(super) fn is_idle(&self) -> bool {
-        let have_more = |tenants: &Tenants| tenants.have_more();
-        self.requests.are_none() && self.incoming.is_empty() && !self.requests.tenants.as_deref().is_some_and(have_more)
+    pub(super) fn is_idle(&self, plan: &impl Plan) -> bool {
+        let have_more = self.requests.tenants(plan).is_some_and(Tenants::have_more);
+        self.requests.are_none() && self.incoming.is_empty() && !have_more
+    }
+
+    /// The lanes that commands and data pass, where they may take time.
+    #[inline(always)]
+    pub(super) fn front(&mut self, plan: &impl Plan) -> Option<&mut Front> {
+        if plan.has().front { Some(&mut self.front) } else { None }
     }
 
     /// Requests completed.
@@ -136,7 +142,7 @@ impl Host {
             {
                 break;
             }
-            let pages = span.len() + self.front.pages_coming();
+            let pages = span.len() + self.front(&context.plan).map_or(0, |front| front.pages_coming());
             if self.requests.are_unlimited() {
                 if context.queues.count_of_pages() + pages as usize > MOST && !self.requests.are_none() {
                     break;
@@ -149,7 +155,7 @@ impl Host {
             self.enter(context, request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
         }
-        if self.replay == Replay::Open || self.requests.tenants.is_some() {
+        if self.replay == Replay::Open || self.requests.tenants(&context.plan).is_some() {
             context.note(|waits, now| waits.places_are_waited_for(now));
         }
         Ok(None)
@@ -157,7 +163,7 @@ impl Host {
 
     /// The device has room for all that tenants have sent. Returns when the next request comes of one that sends at times of its own.
     fn arrival_of_tenants(&self, context: &mut Context<'_, impl Plan>) -> Option<Instant> {
-        let tenants = self.requests.tenants.as_ref()?;
+        let tenants = self.requests.tenants(&context.plan)?;
         context.note(|waits, _| waits.places_are_free());
         tenants.next_arrival()
     }
@@ -179,7 +185,7 @@ impl Host {
     /// Draws the next requests, or of several tenants the next one, and asks for their map entries.
     fn draw(&mut self, context: &Context<'_, impl Plan>, workload: &mut Workload) -> Result<(), RunError> {
         self.drawn.clear();
-        match &mut self.requests.tenants {
+        match self.requests.tenants_mut(&context.plan) {
             None => workload.fill(&mut self.drawn, BATCH)?,
             Some(tenants) => self.drawn.extend(tenants.take(context.now, workload)?),
         }
@@ -221,10 +227,10 @@ impl Host {
 
     fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: Request, span: Span) {
         let is_open = self.replay == Replay::Open;
-        let of_tenant = self.requests.tenants.as_ref().map(|tenants| tenants.since());
+        let of_tenant = self.requests.tenants(&context.plan).map(Tenants::since);
         let arrived = if is_open { request.at } else { of_tenant.unwrap_or(context.now) };
         let id = self.requests.admit(&request, span, arrived);
-        if let Some(tenants) = &mut self.requests.tenants {
+        if let Some(tenants) = self.requests.tenants_mut(&context.plan) {
             tenants.entered(id);
         }
         if is_open {
@@ -232,7 +238,7 @@ impl Host {
             context.device.recorder.holds(self.requests.count());
         }
         context.note(|waits, now| waits.request_comes(now, id, request.offset, span.len(), arrived));
-        if context.plan.has().front {
+        if self.front(&context.plan).is_some() {
             return self.pass_front(context, id, request, span);
         }
         self.take_in(context, id, &request, span);
@@ -480,7 +486,10 @@ impl Host {
     /// The data of a read are in the controller, corrected.
     pub(super) fn read_done(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
-        if context.plan.has().front && matches!(work, Work::Read(_)) && self.front.send(context, read) {
+        if matches!(work, Work::Read(_))
+            && let Some(front) = self.front(&context.plan)
+            && front.send(context, read)
+        {
             return;
         }
         context.queues.release(read);

@@ -131,7 +131,9 @@ pub(crate) fn run(
         }
         (Some(pages), true) => setup.run(PlainPlan::<true> { pages, is_whole, bookings: Bookings::OFF }),
         (None, is_dynamic) if is_bare => {
-            let is_whole = is_whole && plan::never_waits(setup.device, config);
+            // A write of a whole page waits for nothing but its turn: no map entry, and no collection ahead of need.
+            let is_whole =
+                is_whole && !setup.device.has_owners && Schedule::new(config.ftl.get("gc_schedule")).is_threshold();
             setup.run(Bare { is_dynamic, is_whole })
         }
         (None, is_dynamic) => setup.run(Any { is_dynamic }),
@@ -171,7 +173,7 @@ impl Setup<'_, '_> {
         let asks_fill = device.has.time.is_some_and(|time| time.asks_fill);
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, device);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
-        let queues = Queues::new(device, are_compared);
+        let queues = Queues::new(geometry, &device.ftl, &device.allocation, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         if plan.has().assembly {
             device.flash.open_assembly(config.run.checks == Checks::Full);

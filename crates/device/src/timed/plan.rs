@@ -12,7 +12,6 @@ use super::front::controller;
 use super::plain::record::Bookings;
 use crate::device::Device;
 use ftl::PlainPages;
-use ftl::schedule::Schedule;
 
 /// The parts of the executor that a device may do without. What a plan has not is not compiled.
 #[derive(Clone, Copy)]
@@ -80,7 +79,10 @@ pub(super) trait Plan: Sized {
     fn is_dynamic(&self) -> bool;
 
     /// True if every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
-    fn is_whole(&self) -> bool;
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        false
+    }
 
     /// Page mapping without mechanisms, where a plain device has it.
     #[inline(always)]
@@ -109,11 +111,6 @@ impl Plan for Any {
     #[inline(always)]
     fn is_dynamic(&self) -> bool {
         self.is_dynamic
-    }
-
-    #[inline(always)]
-    fn is_whole(&self) -> bool {
-        false
     }
 }
 
@@ -189,11 +186,6 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !has_timeline
         && !matches!(config.workload.source, Source::Tenants(_))
         && !config.run.splits_latencies()
-}
-
-/// True if a write of a whole page waits for nothing but its turn: no map entry, and no collection ahead of need.
-pub(super) fn never_waits(device: &Device, config: &Config) -> bool {
-    !device.has_owners && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
 }
 
 /// True if a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.

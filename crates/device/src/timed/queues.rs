@@ -5,10 +5,10 @@ use std::num::NonZeroU32;
 
 use base::{Die, Domain, Geometry, Lpn, Queue, Unit};
 use engine::memory::in_words;
-use ftl::DomainWork;
+use ftl::allocation::Allocation;
+use ftl::{DomainWork, Ftl};
 
 use super::plain::keys::{Begun, Urgency};
-use crate::device::Device;
 use crate::errors::RunError;
 use crate::pages::Share;
 
@@ -317,13 +317,11 @@ impl Queues {
     }
 
     /// `are_compared`: domains have nothing but writes and collections to do.
-    pub(super) fn new(device: &Device, are_compared: bool) -> Queues {
-        let Device { ftl, allocation, .. } = device;
-        let geometry = *device.flash.geometry();
-        let none = |die| OfDie {
+    pub(super) fn new(geometry: Geometry, ftl: &Ftl, allocation: &Allocation, are_compared: bool) -> Queues {
+        let none = |die: Die| OfDie {
             is_woken: false,
             collections: 0,
-            domain: first_domain(&geometry, die),
+            domain: Domain::new(die.number() * geometry.domains_per_die()),
             urgency: Urgency::NOTHING,
             reads: List::EMPTY,
         };
@@ -583,11 +581,6 @@ impl Queues {
     pub(super) fn collects_in_several(&self, die: Die) -> bool {
         self.dies[die.index()].collections > 1
     }
-}
-
-/// The first domain of a die.
-fn first_domain(geometry: &Geometry, die: Die) -> Domain {
-    Domain::new(die.number() * geometry.domains_per_die())
 }
 
 // Wake-ups.

@@ -56,7 +56,7 @@ pub(super) struct Requests {
     completions: u64,
     last_completion: Instant,
     /// The hosts that they are of, if there are several.
-    pub(super) tenants: Option<Box<Tenants>>,
+    tenants: Option<Box<Tenants>>,
 }
 
 impl Requests {
@@ -277,6 +277,19 @@ impl Requests {
         self.flushes.iter().any(|&flush| self.get(flush).order > order)
     }
 
+    /// The hosts that share the device, if they are several.
+    #[inline(always)]
+    pub(super) fn tenants(&self, plan: &impl Plan) -> Option<&Tenants> {
+        if plan.has().front { self.tenants.as_deref() } else { None }
+    }
+
+    /// The same, for a note.
+    #[inline(always)]
+    pub(super) fn tenants_mut(&mut self, plan: &impl Plan) -> Option<&mut Tenants> {
+        self.tenants(plan)?;
+        self.tenants.as_deref_mut()
+    }
+
     /// One of the things that a request waits for is done.
     pub(super) fn part_done(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
         let request = &mut self.active[id.0 as usize];
@@ -292,7 +305,7 @@ impl Requests {
         self.completions += 1;
         self.last_completion = context.now;
         context.complete(id, kind, arrived, bytes);
-        if let Some(tenants) = &mut self.tenants {
+        if let Some(tenants) = self.tenants_mut(&context.plan) {
             let tenant = tenants.completed(context.now, id);
             context.device.recorder.completed_of(tenant, kind, arrived, context.now, bytes);
         }

@@ -42,13 +42,10 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.end_life();
             return Ok(());
         }
-        assert!(self.host.is_idle(), "the device stands still with requests in it");
+        assert!(self.host.is_idle(&self.context.plan), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         assert!(self.context.chip.is_over(), "the device stands still with an operation that was not finished");
-        if let (Some(waits), Some(split)) = (&mut self.context.waits, &mut self.context.device.recorder.split) {
-            split.tell_served(waits.take_served());
-        }
-        self.context.device.recorder.finish(self.host.last_completion());
+        self.end_figures(self.host.last_completion());
         if self.context.plan.has().assembly {
             self.context.device.flash.close_assembly();
             self.context.device.fill_up();
@@ -60,10 +57,15 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[cold]
     fn end_life(&mut self) {
         self.drain();
+        self.end_figures(self.context.now);
+    }
+
+    /// The run was over at this time.
+    fn end_figures(&mut self, at: Instant) {
         if let (Some(waits), Some(split)) = (&mut self.context.waits, &mut self.context.device.recorder.split) {
             split.tell_served(waits.take_served());
         }
-        self.context.device.recorder.finish(self.context.now);
+        self.context.device.recorder.finish(at);
     }
 
     /// Lets free dies take work and goes to the next event, until something changes for the host: a request is complete, the next
@@ -79,15 +81,17 @@ impl<P: Plan> Timed<'_, '_, P> {
                 // write buffer was full, and its flush has begun.
                 return Ok(true);
             }
-            if has_admitted && self.host.is_idle() {
+            if has_admitted && self.host.is_idle(&self.context.plan) {
                 self.drain();
                 if self.host.flush_at_the_end(&mut self.context) {
                     return Ok(true);
                 }
             }
             has_admitted = false;
-            if self.context.plan.has().front && self.host.front.has_changed() {
-                self.backend.set_of_host(self.host.front.due());
+            if let Some(front) = self.host.front(&self.context.plan)
+                && front.has_changed()
+            {
+                self.backend.set_of_host(front.due());
             }
             let Some(now) = self.backend.next_instant() else { return Ok(false) };
             self.context.now = now;

@@ -89,22 +89,16 @@ impl Commands {
         true
     }
 
-    /// How long reads may go before other work, where that is bounded.
-    #[inline(always)]
-    fn patience(&mut self, plan: &impl Plan) -> Option<&mut Patience> {
-        if plan.has().schedules { self.patience.as_deref_mut() } else { None }
-    }
-
     /// A command writes pages of the host. Where collections keep step with these, those of the die do what is due for them.
     #[inline]
     fn host_wrote(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, command: &Command, die: Die) {
-        if !command.is_of_host() {
+        if !context.plan.has().schedules || !command.is_of_host() {
             return;
         }
-        if let Some(patience) = self.patience(&context.plan) {
+        if let Some(patience) = &mut self.patience {
             patience.served(die);
         }
-        if self.schedule.is_threshold(&context.plan) || !self.schedule.is_paced() {
+        if !self.schedule.is_paced() {
             return;
         }
         let geometry = *context.device.flash.geometry();

@@ -5,6 +5,7 @@ use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
 use ftl::AheadPhase;
 
 use super::Commands;
+use crate::device::Device;
 use crate::timed::choose::Found;
 use crate::timed::collections::NextStep;
 use crate::timed::command::MAX_PLANES;
@@ -75,7 +76,9 @@ impl Commands {
             let is_empty = context.queues.writes(queue).first().is_none();
             settled.presses = is_empty && host.would_leave(queue);
             if !is_empty || settled.presses {
-                settled.shared = self.settle_shared(context, host, die, queue);
+                let Device { has, ftl, .. } = &*context.device;
+                let domain = has.dynamic.and_then(|dynamic| dynamic.peek_domain_of(ftl, die));
+                settled.shared = domain.and_then(|_| self.ready_shared_write(context, host, queue));
             }
         } else if !self.schedule.is_threshold(&context.plan) {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
@@ -175,18 +178,6 @@ impl Commands {
         let Some(unit) = destroyed.filter(|&unit| context.device.flash.holds_back(unit)) else { return false };
         P::Chip::erase_waits(context, unit);
         true
-    }
-
-    /// The write of a shared queue that a die could program.
-    fn settle_shared(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &mut Host,
-        die: Die,
-        queue: Queue,
-    ) -> Option<Found> {
-        context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)?;
-        self.ready_shared_write(context, host, queue)
     }
 }
 

@@ -4,7 +4,6 @@ use base::{Die, Domain, Queue};
 
 use super::settle::{Read, Settled, Stand};
 use super::{Action, Commands};
-use crate::device::Device;
 use crate::timed::choose::{Candidate, DieChoice, Next, SharedWrite, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -24,7 +23,9 @@ impl Commands {
             None => self.choice(context, host, die),
         };
         let chosen = self.choose(context, die, choice, read);
-        if let (Next::Read, Some(patience), Some(age)) = (chosen, self.patience(&context.plan), choice.age()) {
+        if context.plan.has().schedules
+            && let (Next::Read, Some(patience), Some(age)) = (chosen, &mut self.patience, choice.age())
+        {
             patience.passed_over(die, age, context.now);
         }
         match (chosen, read) {
@@ -57,9 +58,8 @@ impl Commands {
 
     /// True if a foreground GC of a die lets nothing by.
     pub(in crate::timed) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        let Device { ftl, flash, .. } = &*context.device;
-        let is_in_gc = |domain| ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc);
-        self.gc_holds_reads && flash.geometry().domains_of_die(die).any(is_in_gc)
+        self.gc_holds_reads
+            && context.device.flash.geometry().domains_of_die(die).any(|domain| is_in_gc(context, domain))
     }
 
     /// True if other work of a die has waited so long for its reads that it goes before them.
@@ -72,15 +72,11 @@ impl Commands {
     /// True if reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
     #[cold]
     fn holds_reads(&self, context: &Context<'_, impl Plan>, die: Die, best: Option<Candidate>) -> bool {
-        let Device { ftl, flash, .. } = &*context.device;
-        let is_in_gc = |domain| ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc);
+        let corrects = |domain| self.collections.is_correcting(die, domain) && is_in_gc(context, domain);
         match best {
-            Some(Candidate::Collect(domain)) => is_in_gc(domain),
+            Some(Candidate::Collect(domain)) => is_in_gc(context, domain),
             Some(_) => false,
-            None => flash
-                .geometry()
-                .domains_of_die(die)
-                .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
+            None => context.device.flash.geometry().domains_of_die(die).any(corrects),
         }
     }
 
@@ -141,6 +137,10 @@ impl Commands {
             Waiting::Nothing
         }
     }
+}
+
+fn is_in_gc(context: &Context<'_, impl Plan>, domain: Domain) -> bool {
+    context.device.ftl.work(domain).is_some_and(ftl::DomainWork::is_foreground_gc)
 }
 
 #[cfg(test)]

@@ -91,13 +91,13 @@ impl Host {
     /// The link gets the rest of a read, which needs no flash.
     #[inline(always)]
     pub(in crate::timed) fn send_rest(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, rest: u64) {
-        if context.plan.has().front
-            && let Some(link) = &mut self.front.link
-            && rest > 0
+        if rest > 0
+            && let Some(front) = self.front(&context.plan)
+            && let Some(link) = &mut front.link
         {
-            self.requests.wait_for(request, 1);
             link.send(context.now, rest, OutgoingData::Rest(request));
-            self.front.has_changed = true;
+            front.has_changed = true;
+            self.requests.wait_for(request, 1);
             context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
         }
     }
