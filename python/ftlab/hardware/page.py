@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ftlab.hardware.check import KINDS, WORDS, Check, Judged
-from ftlab.hardware.rows import rows
-from ftlab.hardware.runs import QUICK_REQUESTS
+from ftlab.hardware.rows import QUICK_REQUESTS, QUICK_RUNTIME
 from ftlab.results import output, text
 
 PICTURES = ("beside", "depth", "writes", "waf")
@@ -97,7 +96,7 @@ def markdown(check: Check, *, pictures: Sequence[str] = ()) -> str:
     only = (
         "whole drives and the jobs' own times"
         if check.scale == "full"
-        else f"drives with fewer blocks, {rows()[0].quick_runtime} seconds or {QUICK_REQUESTS:,} requests a job"
+        else f"drives with fewer blocks, {QUICK_RUNTIME} seconds or {QUICK_REQUESTS:,} requests of most jobs"
     )
     lines = [
         f"# Drives beside their simulation, {check.scale} scale",

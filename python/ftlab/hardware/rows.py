@@ -14,6 +14,9 @@ from ftlab.base.hints import nearest
 
 Kind: TypeAlias = Literal["predicted", "fitted", "hindsight"]
 
+QUICK_RUNTIME, QUICK_REQUESTS = 8, 100_000
+"""Seconds and requests of a job at the quick scale, where a row says nothing else."""
+
 SCHEMA = "ftlab.hardware/1"
 """The schema of the object of a check."""
 
@@ -82,8 +85,10 @@ class Row:
     sets: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the quick scale."""
-    quick_runtime: int = 8
+    quick_runtime: int = QUICK_RUNTIME
     """Seconds of a job that ends with the time, at the quick scale."""
+    quick_requests: int = QUICK_REQUESTS
+    """Requests of a job that has a number of them, at the quick scale, at most."""
     full: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the full scale."""
 

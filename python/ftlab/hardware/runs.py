@@ -18,9 +18,6 @@ from ftlab.results.result import Result
 
 Scale: TypeAlias = Literal["quick", "full"]
 
-QUICK_REQUESTS = 100_000
-"""Requests of a job that has a number of them, at the quick scale, at most."""
-
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 
 
@@ -71,7 +68,7 @@ def measure(row: Row, scale: Scale) -> Measured:
 
 def shortened(row: Row) -> str:
     """A row's job file at the quick scale."""
-    most = {"runtime": row.quick_runtime, "number_ios": QUICK_REQUESTS}
+    most = {"runtime": row.quick_runtime, "number_ios": row.quick_requests}
     return re.sub(
         r"(?m)^(runtime|number_ios)=(\d+)$",
         lambda found: f"{found[1]}={min(int(found[2]), most[found[1]])}",
