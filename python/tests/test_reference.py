@@ -77,7 +77,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     found = [ftlab.run(config, sets=sets) for sets in KINDS]
     seen = ftlab.run(config, timeline=place / "timeline.json")
     tenant = 'namespace="50%", generator="uniform", requests=400'
-    shared = ftlab.run(config, sets=[f'tenant=[{{name="one", {tenant}}}, {{name="two", {tenant}}}]'])
+    shared = ftlab.run(
+        config,
+        sets=[
+            f'tenant=[{{name="one", {tenant}}}, {{name="two", {tenant}}}]', "run.latency_parts=true",
+            "ftl.write_buffer.fifo.size=16KiB",
+        ],
+    )  # fmt: skip
     return [*found, seen, shared, ftlab.run(config, trace=trace), ftlab.run(config, trace=table)]
 
 
@@ -98,7 +104,7 @@ def leaves(tree: dict[str, Any], above: str = "") -> Iterator[str]:
         path = f"{above}{name}"
         if isinstance(value, dict) and path != "config":
             yield from leaves(value, f"{path}.")
-        elif path == "tenants":
+        elif path in ("tenants", "latency_parts.tenants"):
             for item in value:
                 yield from leaves(item, f"{path}.")
         else:

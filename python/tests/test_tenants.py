@@ -77,6 +77,29 @@ def test_the_screen_and_the_report_have_tenants(tmp_path: Path, ftlab: Ftlab) ->
     assert "Each among the others, and alone" in (tmp_path / "both.html").read_text()
 
 
+def test_the_tail_of_a_tenant_names_its_neighbour(tmp_path: Path, ftlab: Ftlab) -> None:
+    (tmp_path / "shared.toml").write_text(text())
+    screen = ftlab("run", "shared.toml", "--set", "run.latency_parts=true", "--out", "out").stdout
+    assert "  reader read " in screen and "other tenants" in screen
+    said = ftlab("explain-tail", "out", "--tenant", "reader", "--at", "mean").stdout
+    assert said.startswith("reads of reader, mean of all 400: ")
+    said = " ".join(said.split())
+    assert "The other tenant was writer." in said and "tenant.writer.queue_depth" in said
+    found = json.loads(ftlab("explain-tail", "out", "--tenant", "reader", "--json").stdout)
+    assert found["tenant"] == "reader" and [each["name"] for each in found["neighbours"]] == ["writer"]
+    assert sum(each["us"] for each in found["neighbours"]) == pytest.approx(found["parts_us"]["other_tenant"])
+    assert (
+        "other tenants"
+        not in ftlab("explain-tail", "out", "--tenant", "writer", "--at", "p50").stdout.split("%")[0]
+    )
+    assert (
+        "expected one of `reader`, `writer`" in ftlab("explain-tail", "out", "--tenant", "x", code=2).stderr
+    )
+    assert "has no reads" in ftlab("explain-tail", "out", "--tenant", "writer", "--reads", code=2).stderr
+    ftlab("report", "out", "--out", "page.html")
+    assert "Reads of reader at p99.9" in (tmp_path / "page.html").read_text()
+
+
 def test_one_tenant_is_nothing_to_compare(tmp_path: Path, ftlab: Ftlab) -> None:
     (tmp_path / "one.toml").write_text(text())
     found = ftlab("compare", "one.toml", "--set", "tenant.writer.idle=true", code=2)

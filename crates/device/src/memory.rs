@@ -115,7 +115,8 @@ fn of_split(config: &Config) -> u64 {
         (true, Source::Generator(_)) => config.workload.end.requests.unwrap_or(0) * SplitLatencies::BYTES_OF_ROW,
         _ => 0,
     };
-    SplitLatencies::BYTES + of_rows
+    let tenants = if let Source::Tenants(tenants) = &config.workload.source { tenants.len() as u64 } else { 0 };
+    (1 + tenants) * SplitLatencies::BYTES + of_rows
 }
 
 fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {

@@ -59,13 +59,15 @@ pub enum LatencyPart {
     OldVersion,
     /// The page was corrected, or waited for that.
     Correction,
+    /// The die had a command for reads or programs of another tenant.
+    OtherTenant,
     /// The page's own command: cycles, array, transfer.
     Service,
 }
 
 impl LatencyPart {
     /// Every part, in the order of the report.
-    pub const ALL: [LatencyPart; 21] = [
+    pub const ALL: [LatencyPart; 22] = [
         LatencyPart::Queue,
         LatencyPart::GcWait,
         LatencyPart::HostRead,
@@ -86,6 +88,7 @@ impl LatencyPart {
         LatencyPart::Map,
         LatencyPart::OldVersion,
         LatencyPart::Correction,
+        LatencyPart::OtherTenant,
         LatencyPart::Service,
     ];
 
@@ -154,6 +157,7 @@ const NAMES: [Names; LatencyPart::ALL.len()] = names![
     "map",
     "old_version",
     "correction",
+    "other_tenant",
     "service",
 ];
 
@@ -237,6 +241,10 @@ pub struct Completed {
     pub parts: LatencyParts,
     /// Its waits where others held what it needed.
     pub held: Held,
+    /// Whose it is, where several hosts share the device.
+    pub tenant: Option<u16>,
+    /// The tenant that the page which was done last waited for most, with the time.
+    pub neighbour: Option<(u16, u64)>,
 }
 
 impl Completed {
@@ -302,6 +310,8 @@ struct LatencyClass {
     idle: u128,
     /// How long they waited for dies, in order of these.
     dies: Vec<(Die, u64)>,
+    /// How long they waited for other tenants, in order of these.
+    neighbours: Vec<(u16, u64)>,
     examples: Vec<Completed>,
     /// Requests that the examples were drawn from.
     drawn_from: u64,
@@ -318,12 +328,8 @@ impl LatencyClass {
             }
         }
         self.idle += u128::from(request.held.idle);
-        for (die, ns) in request.held.dies.into_iter().flatten() {
-            match self.dies.binary_search_by_key(&die, |&(die, _)| die) {
-                Ok(at) => self.dies[at].1 += ns,
-                Err(at) => self.dies.insert(at, (die, ns)),
-            }
-        }
+        request.held.dies.into_iter().flatten().for_each(|waited| add_to(&mut self.dies, waited));
+        request.neighbour.into_iter().for_each(|waited| add_to(&mut self.neighbours, waited));
         if is_preferred && !self.are_preferred {
             (self.are_preferred, self.drawn_from) = (true, 0);
             self.examples.clear();
@@ -345,6 +351,25 @@ impl LatencyClass {
         if let Some(example) = self.examples.get_mut(place as usize) {
             *example = *request;
         }
+    }
+}
+
+/// Times of several lists together, the longest first.
+fn most_first<'a, T: Ord + Copy + 'a>(times: impl Iterator<Item = &'a (T, u64)>) -> Vec<(T, u128)> {
+    let mut all = BTreeMap::new();
+    for &(of, ns) in times {
+        *all.entry(of).or_insert(0u128) += u128::from(ns);
+    }
+    let mut all: Vec<(T, u128)> = all.into_iter().collect();
+    all.sort_by_key(|&(of, ns)| (std::cmp::Reverse(ns), of));
+    all
+}
+
+/// Adds a time to those of a list in order.
+fn add_to<T: Ord + Copy>(times: &mut Vec<(T, u64)>, (of, ns): (T, u64)) {
+    match times.binary_search_by_key(&of, |&(of, _)| of) {
+        Ok(at) => times[at].1 += ns,
+        Err(at) => times.insert(at, (of, ns)),
     }
 }
 
@@ -423,12 +448,12 @@ impl OfKind {
         (middle, widened(by))
     }
 
-    fn to_json(&self, served: &[Served]) -> Value {
+    fn to_json(&self, served: &[Served], tenants: &[String]) -> Value {
         if self.count == 0 {
             return Value::Null;
         }
         let mut all = Map::new();
-        all.insert("mean".into(), self.figures(0..CLASSES, &[], served));
+        all.insert("mean".into(), self.figures(0..CLASSES, &[], (served, tenants)));
         for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
             let (middle, range) = self.around(q);
             // From the window first, then from the percentile's own class.
@@ -436,13 +461,18 @@ impl OfKind {
             classes.sort_by_key(|&at| (!self.classes[at].are_preferred, at.abs_diff(middle)));
             let examples = classes.iter().flat_map(|&at| &self.classes[at].examples);
             let examples: Vec<&Completed> = examples.take(EXAMPLES).collect();
-            all.insert(name.into(), self.figures(range, &examples, served));
+            all.insert(name.into(), self.figures(range, &examples, (served, tenants)));
         }
         Value::Object(all)
     }
 
-    /// The mean of the requests of some classes.
-    fn figures(&self, range: Range<usize>, examples: &[&Completed], served: &[Served]) -> Value {
+    /// The mean of the requests of some classes. What dies served is by die, names are by tenant.
+    fn figures(
+        &self,
+        range: Range<usize>,
+        examples: &[&Completed],
+        (served, tenants): (&[Served], &[String]),
+    ) -> Value {
         let classes = &self.classes[range];
         let count: u64 = classes.iter().map(|class| class.count).sum();
         let sum =
@@ -456,19 +486,14 @@ impl OfKind {
         };
         let waited = sum(0, LatencyPart::Admission) + sum(0, LatencyPart::Buffer);
         let idle = classes.iter().map(|class| class.idle).sum::<u128>();
-        let mut dies = BTreeMap::new();
-        for &(die, ns) in classes.iter().flat_map(|class| &class.dies) {
-            *dies.entry(die).or_insert(0u128) += u128::from(ns);
-        }
-        let mut dies: Vec<(Die, u128)> = dies.into_iter().collect();
-        dies.sort_by_key(|&(die, ns)| (std::cmp::Reverse(ns), die));
+        let dies = most_first(classes.iter().flat_map(|class| &class.dies));
         let named = dies.iter().take(DIES_NAMED).map(|&(die, ns)| {
             let mut figures = served.get(die.index()).copied().unwrap_or_default().to_json();
             figures.insert("die".into(), json!(die.number()));
             figures.insert("us".into(), json!(mean(ns)));
             Value::Object(figures)
         });
-        json!({
+        let mut figures = json!({
             "requests": count,
             "latency_us": mean(total),
             "parts_us": Value::Object(parts.collect()),
@@ -477,7 +502,15 @@ impl OfKind {
             "idle_dies": if waited == 0 { Value::Null } else { json!(idle as f64 / waited as f64) },
             "dies": named.collect::<Vec<_>>(),
             "examples": examples.iter().map(|example| example.to_json()).collect::<Vec<_>>(),
-        })
+        });
+        if !tenants.is_empty() {
+            let neighbours = most_first(classes.iter().flat_map(|class| &class.neighbours));
+            figures["neighbours"] = neighbours
+                .into_iter()
+                .map(|(tenant, ns)| json!({ "name": tenants[usize::from(tenant)], "us": mean(ns) }))
+                .collect();
+        }
+        figures
     }
 
     /// Rows of the table: the longest latency of a class in ns, its requests, and the mean of each part in µs.
@@ -486,7 +519,7 @@ impl OfKind {
     }
 }
 
-const _: () = assert!(WAYS * LatencyPart::ALL.len() <= u64::BITS as usize, "a bit for each part in `Row`");
+const _: () = assert!(WAYS * LatencyPart::ALL.len() <= u128::BITS as usize, "a bit for each part in `Row`");
 
 /// The record of each request. Most parts are nothing: the others are in [`RequestRows::parts`], one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -496,7 +529,7 @@ struct RequestRow {
     size: u64,
     die: Option<Die>,
     /// Which parts are kept, a bit for each, way by way.
-    kept: u64,
+    kept: u128,
     kind: RequestKind,
 }
 
@@ -513,7 +546,7 @@ impl RequestRows {
         let mut kept = 0;
         let all = request.ways().into_iter().flat_map(|parts| parts.0);
         for (at, ns) in all.enumerate().filter(|(_, ns)| *ns > 0) {
-            kept |= 1 << at;
+            kept |= 1u128 << at;
             self.parts.push(ns);
         }
         self.rows.push(RequestRow { arrived, offset, size, die, kept, kind });
@@ -525,7 +558,7 @@ impl RequestRows {
         self.rows.iter().map(move |row| {
             let mut ways = [LatencyParts::NONE; WAYS];
             for (at, ns) in ways.iter_mut().flat_map(|parts| &mut parts.0).enumerate() {
-                if row.kept & (1u64 << at) != 0 {
+                if row.kept & (1u128 << at) != 0 {
                     *ns = *kept.next().expect("a part that was kept");
                 }
             }
@@ -564,6 +597,15 @@ fn name_of(kind: RequestKind) -> &'static str {
     if kind == RequestKind::Read { "read" } else { "write" }
 }
 
+/// One of several hosts: its reads and its writes.
+#[derive(Clone, Debug)]
+struct OfTenant {
+    name: String,
+    /// Its requests count from here on.
+    from: Instant,
+    kinds: [OfKind; 2],
+}
+
 /// Latencies of reads and writes with their parts.
 #[derive(Clone, Debug)]
 pub struct SplitLatencies {
@@ -574,10 +616,12 @@ pub struct SplitLatencies {
     rows: Option<RequestRows>,
     /// By die.
     served: Vec<Served>,
+    /// Where several hosts share the device.
+    tenants: Vec<OfTenant>,
 }
 
 impl SplitLatencies {
-    /// Bytes of it, without the rows of requests.
+    /// Bytes of it, without the rows of requests; as many for each tenant.
     pub const BYTES: u64 = (2 * CLASSES * (size_of::<LatencyClass>() + EXAMPLES * size_of::<Completed>())) as u64;
 
     /// Bytes of a request's row, about, with the tables that are made of it.
@@ -587,7 +631,14 @@ impl SplitLatencies {
     /// Nothing yet. Examples are preferred from `window`; `keeps_rows`: every request is kept.
     pub fn new(window: Option<Range<Instant>>, keeps_rows: bool) -> SplitLatencies {
         let rows = keeps_rows.then(RequestRows::default);
-        SplitLatencies { reads: OfKind::new(), writes: OfKind::new(), window, rows, served: Vec::new() }
+        let (reads, writes) = (OfKind::new(), OfKind::new());
+        SplitLatencies { reads, writes, window, rows, served: Vec::new(), tenants: Vec::new() }
+    }
+
+    /// Several hosts share the device; by tenant, its name and from when on its requests count.
+    pub fn tell_tenants(&mut self, tenants: impl Iterator<Item = (String, Instant)>) {
+        let of_tenant = |(name, from)| OfTenant { name, from, kinds: [OfKind::new(), OfKind::new()] };
+        self.tenants = tenants.map(of_tenant).collect();
     }
 
     /// Work of each die for pages of the host.
@@ -606,6 +657,11 @@ impl SplitLatencies {
             self.window.as_ref().is_some_and(|window| window.start <= request.arrived && now <= window.end);
         let of_kind = if request.kind == RequestKind::Read { &mut self.reads } else { &mut self.writes };
         of_kind.add(request, is_preferred);
+        if let Some(tenant) = request.tenant.and_then(|tenant| self.tenants.get_mut(usize::from(tenant)))
+            && request.arrived >= tenant.from
+        {
+            tenant.kinds[usize::from(request.kind != RequestKind::Read)].add(request, is_preferred);
+        }
         if let Some(rows) = &mut self.rows {
             rows.add(request);
         }
@@ -617,7 +673,8 @@ impl SplitLatencies {
         (rows.len() == rows.capacity()).then_some(2 * rows.len() as u64 + 1)
     }
 
-    /// `{read, write, dies}`: the first two each `{mean, p50, p90, p99, p999, p9999}`, or `null` without such a request.
+    /// `{read, write, dies}`: the first two each `{mean, p50, p90, p99, p999, p9999}`, or `null` without such a request. With several
+    /// hosts also `tenants`, the same of each with its name.
     pub fn to_json(&self) -> Value {
         let all = self.served.iter().fold(Served::default(), |all, die| Served {
             pages: [0, 1].map(|at| all.pages[at] + die.pages[at]),
@@ -625,8 +682,17 @@ impl SplitLatencies {
         });
         let mut dies = all.to_json();
         dies.insert("count".into(), json!(self.served.len()));
-        let [read, write] = [&self.reads, &self.writes].map(|of_kind| of_kind.to_json(&self.served));
-        json!({ "read": read, "write": write, "dies": dies })
+        let names: Vec<String> = self.tenants.iter().map(|tenant| tenant.name.clone()).collect();
+        let of = |of_kind: &OfKind| of_kind.to_json(&self.served, &names);
+        let mut all = json!({ "read": of(&self.reads), "write": of(&self.writes), "dies": dies });
+        if !self.tenants.is_empty() {
+            let of_each = self
+                .tenants
+                .iter()
+                .map(|OfTenant { name, kinds: [reads, writes], .. }| json!({ "name": name, "read": of(reads), "write": of(writes) }));
+            all["tenants"] = of_each.collect();
+        }
+        all
     }
 
     /// The table `latency_parts`, by class of latency, and `requests`, if they are kept.
@@ -665,7 +731,17 @@ mod tests {
         parts.iter().for_each(|&(part, ns)| all.add(part, ns));
         let held = Held::default();
         let (arrived_at, die) = (Instant(arrived), Some(Die::new(3)));
-        let request = Completed { kind, arrived: arrived_at, offset: 8192, size: 4096, die, parts: all, held };
+        let request = Completed {
+            kind,
+            arrived: arrived_at,
+            offset: 8192,
+            size: 4096,
+            die,
+            parts: all,
+            held,
+            tenant: None,
+            neighbour: None,
+        };
         (request, Instant(arrived + all.sum()))
     }
 

@@ -38,6 +38,9 @@ def add_arguments(command: Parser) -> None:
         help="of reads (default, if there are any)",
     )
     kinds.add_argument("--writes", dest="kind", action="store_const", const="write", help="of writes")
+    command.add_argument(
+        "--tenant", type=plain, metavar="NAME", help="of one of several hosts (`[[tenant]]`)"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
 
 
@@ -52,7 +55,7 @@ def main(options: argparse.Namespace) -> None:
         place = Parser.argv.index(options.at) if options.at in Parser.argv else None
         raise pointed(Parser.argv, place, f"`--at {options.at}`", one_of(AT), nearest(options.at, AT))
     result = Result.load(options.directory)
-    found = tail.chosen(result, options.directory, options.kind, options.at)
+    found = tail.chosen(result, options.directory, options.kind, options.at, options.tenant)
     if options.json:
         sys.stdout.write(output.json_text(tail.to_json(result, options.directory, found)))
     else:

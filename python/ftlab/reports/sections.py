@@ -17,7 +17,7 @@ from ftlab.results.charts import Drawable
 from ftlab.results.claims import number
 from ftlab.results.comparison import TENANTS_HEAD, Comparison, figure_rows, tenants_rows
 from ftlab.results.figures import Figures
-from ftlab.results.latency_parts import KINDS, around
+from ftlab.results.latency_parts import KINDS, around, tenant_names
 from ftlab.results.pictures import Results
 from ftlab.results.result import Result
 from ftlab.sweeps import headlines
@@ -172,9 +172,12 @@ def _waits(result: Result, level: int) -> Iterator[Html]:
     yield _heading(level, "What latencies went to")
     yield table(["requests", "at", "latency", "went to"], [[f"{kind}s", *cells] for kind, *cells in rows],
                 "Latencies by what requests waited for")  # fmt: skip
-    for kind in KINDS:
-        if (found := around(result, kind, "p99.9")) is not None and found.latency_us > 0:
-            yield tag("p", prose(f"{kind.capitalize()}s at p99.9: {tail.in_words(result, found)}"))
+    whose: list[str | None] = [*tenant_names(result)] or [None]
+    for tenant in whose:
+        for kind in KINDS:
+            if (found := around(result, kind, "p99.9", tenant)) is not None and found.latency_us > 0:
+                of = f"{kind.capitalize()}s" if tenant is None else f"{kind.capitalize()}s of {tenant}"
+                yield tag("p", prose(f"{of} at p99.9: {tail.in_words(result, found)}"))
 
 
 def _series(results: Results, level: int) -> Iterator[Html]:

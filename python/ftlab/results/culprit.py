@@ -154,13 +154,15 @@ def _settings(result: Result, found: Around, names: Sequence[str]) -> tuple[str,
         keys = [key for key in keys if key != "ftl.scheduler"]
     elif "gc" in names and result.summary["config"]["device"].get("program_suspend") == "off":
         keys.append("device.program_suspend")
+    if "other_tenant" in names and found.neighbours:
+        keys.insert(0, f"tenant.{found.neighbours[0]['name']}.queue_depth")
     return tuple(dict.fromkeys(keys))
 
 
 def _one_die(result: Result, found: Around) -> tuple[str, str, tuple[str, ...], int] | None:
     """The die that most of a latency was for, and not only in some episode: name, words, settings, number."""
     all_dies: Mapping[str, Any] = result.summary["latency_parts"].get("dies") or {}
-    count, mean = all_dies.get("count", 0), around(result, found.kind, "mean")
+    count, mean = all_dies.get("count", 0), around(result, found.kind, "mean", found.tenant)
     if count < 2 or not found.dies or mean is None or not mean.latency_us:
         return None
     fair, die = 1 / count, found.dies[0]

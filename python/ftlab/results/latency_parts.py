@@ -37,6 +37,10 @@ PARTS = {
         "host programs", "its die programmed for other requests", "programs of the host",
         ("ftl.scheduler", "device.program_suspend", "device.cache_program"),
     ),
+    "other_tenant": Part(
+        "other tenants", "its die read or programmed for another tenant", "other tenants",
+        ("host.queue_depth", "host.arbitration", "device.program_suspend"),
+    ),
     "gc": Part("GC", "its die moved pages for garbage collection", "garbage collection", GC_KEYS),
     "gc_wait": Part(
         "GC waits", "its die had no command, and its collection waited", "collections that waited", GC_KEYS
@@ -162,6 +166,10 @@ class Around:
     dies: Sequence[Mapping[str, Any]]
     """The dies that they waited for most, with the time in microseconds (`us`), and with what each did for the host."""
     examples: Sequence[Mapping[str, Any]]
+    tenant: str | None = None
+    """The tenant whose requests they are, if they are those of one."""
+    neighbours: Sequence[Mapping[str, Any]] = ()
+    """The other tenants that they waited for most, with the time in microseconds (`us`), longest first."""
 
     def largest(self) -> list[tuple[str, float]]:
         """The parts that took time, largest first."""
@@ -200,16 +208,28 @@ def shares(
     return sorted(found, key=lambda share: -share.us)
 
 
-def around(result: Result, kind: str, at: str) -> Around | None:
-    """The requests of that kind around a percentile; `None` without parts, or without such requests."""
-    of_kind = (result.summary.get("latency_parts") or {}).get(kind)
+def tenant_names(result: Result) -> list[str]:
+    """The names of the hosts whose latencies were split apart; empty with one host."""
+    return [each["name"] for each in (result.summary.get("latency_parts") or {}).get("tenants", ())]
+
+
+def around(result: Result, kind: str, at: str, tenant: str | None = None) -> Around | None:
+    """The requests of that kind around a percentile, of all or of one tenant.
+
+    `None` without parts, or without such requests.
+    """
+    split, figures = result.summary.get("latency_parts") or {}, result.summary["host"]
+    if tenant is not None:
+        split = next(each for each in split["tenants"] if each["name"] == tenant)
+        figures = next(each for each in result.summary["tenants"] if each["name"] == tenant)
+    of_kind = split.get(kind)
     if of_kind is None:
         return None
     key = at.replace(".", "")
-    found, latency = of_kind[key], result.summary["host"][f"{kind}_latency_us"][key]
+    found, latency = of_kind[key], figures[f"{kind}_latency_us"][key]
     return Around(
         kind, at, latency, found["requests"], found["latency_us"], found["parts_us"],
         # Results of older versions do not divide these.
         found.get("admission_us", {}), found.get("buffer_us", {}), found.get("idle_dies"), found.get("dies", []),
-        found["examples"],
+        found["examples"], tenant, found.get("neighbours", ()),
     )  # fmt: skip

@@ -9,8 +9,9 @@ from typing import Any
 
 from ftlab._core import InputError
 from ftlab.base import escape
+from ftlab.base.hints import one_of
 from ftlab.results.culprit import Culprit, culprit, place
-from ftlab.results.latency_parts import FRACTIONS, KINDS, PARTS, WAYS, Around, around, shares
+from ftlab.results.latency_parts import FRACTIONS, KINDS, PARTS, WAYS, Around, around, shares, tenant_names
 from ftlab.results.result import Result
 from ftlab.results.text import WIDTH, columns, count, duration, percent
 
@@ -18,23 +19,29 @@ SCHEMA = "ftlab.tail/1"
 """The schema of an explanation as an object."""
 
 
-def chosen(result: Result, directory: str, kind: str | None, at: str) -> Around:
-    """The requests that a command asks about: reads, if there are any, unless it says which.
+def chosen(result: Result, directory: str, kind: str | None, at: str, tenant: str | None = None) -> Around:
+    """The requests that a command asks about: reads, if there are any, unless it says which; of all or of one tenant.
 
     Raises:
-        InputError: the run did not split its latencies, or had no such requests.
+        InputError: the run did not split its latencies, had no such requests, or no such tenant.
     """
     if "latency_parts" not in result.summary:
         raise InputError(
             f"error: the run in {escape.terminal(directory)} did not keep what its requests waited for\n"
             "hint: run it again with `--set run.latency_parts=true`"
         )
-    kinds = [each for each in KINDS if around(result, each, "mean") is not None]
+    if tenant is not None and tenant not in (names := tenant_names(result)):
+        hint = one_of(names) if names else "leave `--tenant` out: it has one host"
+        raise InputError(
+            f"error: the run in {escape.terminal(directory)} has no tenant `{escape.terminal(tenant)}`\nhint: {hint}"
+        )
+    who = f"the run in {escape.terminal(directory)}" if tenant is None else f"the tenant `{tenant}`"
+    kinds = [each for each in KINDS if around(result, each, "mean", tenant) is not None]
     if not kinds:
-        raise InputError(f"error: the run in {directory} has no reads and no writes")
+        raise InputError(f"error: {who} has no reads and no writes")
     if kind is not None and kind not in kinds:
-        raise InputError(f"error: the run in {directory} has no {kind}s\nhint: ask for `--{kinds[0]}s`")
-    found = around(result, kind or kinds[0], at)
+        raise InputError(f"error: {who} has no {kind}s\nhint: ask for `--{kinds[0]}s`")
+    found = around(result, kind or kinds[0], at, tenant)
     assert found is not None
     return found
 
@@ -45,6 +52,7 @@ def to_json(result: Result, directory: str, found: Around) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "directory": directory,
+        "tenant": found.tenant,
         "kind": found.kind,
         "at": found.at,
         "percentile_us": found.percentile_us,
@@ -62,6 +70,7 @@ def to_json(result: Result, directory: str, found: Around) -> dict[str, Any]:
         ],
         "idle_dies": found.idle_dies,
         "dies": [dict(die) for die in found.dies],
+        "neighbours": [dict(neighbour) for neighbour in found.neighbours],
         "culprit": None if cause is None else _culprit_json(cause),
         "examples": [dict(example) for example in found.examples],
         "timeline": result.summary["run"].get("timeline"),
@@ -87,8 +96,10 @@ def explanation(result: Result, found: Around) -> str:
 def _head(result: Result, found: Around) -> str:
     what = f"{found.kind}s"
     if found.at == "mean":
-        return _filled(f"{what}, mean of all {found.requests:,}: {duration(found.percentile_us)}")
+        return _filled(f"{_of(found)}, mean of all {found.requests:,}: {duration(found.percentile_us)}")
     total = result.summary["host"][what]
+    if found.tenant is not None:
+        total = next(each for each in result.summary["tenants"] if each["name"] == found.tenant)[what]
     slower = round(total * (1 - FRACTIONS[found.at]))
     few = (
         f" Only {slower} of {count(total)} {what} are slower: a longer run would say more."
@@ -96,9 +107,13 @@ def _head(result: Result, found: Around) -> str:
         else ""
     )
     return _filled(
-        f"{what} at {found.at}: {duration(found.percentile_us)}. The {found.requests:,} {what} around it took "
+        f"{_of(found)} at {found.at}: {duration(found.percentile_us)}. The {found.requests:,} {what} around it took "
         f"{duration(found.latency_us)} on average.{few}"
     )
+
+
+def _of(found: Around) -> str:
+    return f"{found.kind}s" if found.tenant is None else f"{found.kind}s of {escape.terminal(found.tenant)}"
 
 
 NAMED = 6
@@ -156,9 +171,11 @@ def in_words(result: Result, found: Around) -> str:
                 sentences.append(f"Another {percent(of_way, 0)} {words}.")
     elif way:
         sentences.append(f"{percent(ways[way], 0)} of it passed {_WAY[way]}.")
+    if found.share(["other_tenant"]) >= 0.01:
+        sentences.append(_neighbours(found))
     if cause.words:
         sentences.append(cause.words)
-    median = around(result, found.kind, "p50")
+    median = around(result, found.kind, "p50", found.tenant)
     if found.at not in ("mean", "p50") and median is not None and median.latency_us > 0:
         sentences.append(
             f"At p50, where a {found.kind} takes {duration(median.percentile_us)}, "
@@ -168,6 +185,19 @@ def in_words(result: Result, found: Around) -> str:
         one = len(names) == 1 or cause.words
         sentences.append(f"Settings that act on {'it' if one else 'them'}: {', '.join(cause.settings)}.")
     return " ".join(sentences)
+
+
+def _neighbours(found: Around) -> str:
+    """The other tenants, by how long they were waited for."""
+    whole = sum(each["us"] for each in found.neighbours)
+    first = (
+        [(escape.terminal(each["name"]), each["us"] / whole) for each in found.neighbours[:3]]
+        if whole
+        else []
+    )
+    if len(first) == 1:
+        return f"The other tenant was {first[0][0]}."
+    return f"The other tenants were {_listed([f'{name} ({percent(share, 0)})' for name, share in first])}."
 
 
 def _example(result: Result, found: Around) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ftlab.base import escape
 from ftlab.base.quantities import in_bytes, quantity
 from ftlab.results.figures import Figures
-from ftlab.results.latency_parts import KINDS, Around, around
+from ftlab.results.latency_parts import KINDS, Around, around, tenant_names
 from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
 from ftlab.results.stall import Stall, stall
@@ -440,12 +440,15 @@ SHARES_FROM = 28
 
 
 def part_rows(result: Result) -> list[Sequence[str]]:
-    """Kinds of requests, percentiles, latencies, and what these went to; none where latencies were not split."""
+    """By kind of request, of each tenant: percentiles, latencies, what these went to; none where not split."""
     rows: list[Sequence[str]] = []
-    for kind in KINDS:
-        for at in ("mean", "p50", "p99", "p99.9", "p99.99"):
-            if (found := around(result, kind, at)) is not None and found.latency_us > 0:
-                rows.append([kind, at, duration(found.percentile_us), _shares(found)])
+    whose: Sequence[str | None] = tenant_names(result) or [None]
+    for tenant in whose:
+        for kind in KINDS:
+            name = kind if tenant is None else f"{tenant} {kind}"
+            for at in ("mean", "p50", "p99", "p99.9", "p99.99"):
+                if (found := around(result, kind, at, tenant)) is not None and found.latency_us > 0:
+                    rows.append([name, at, duration(found.percentile_us), _shares(found)])
     return rows
 
 

@@ -63,7 +63,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
         let page = self.queues.insert(transaction);
-        self.note(|waits, now| waits.page_comes(now, page, transaction.work));
+        self.note(|waits, now| waits.page_comes(now, page, transaction.lpn, transaction.work));
         if let Some(wanted) = self.wanted() {
             wanted.page_comes(page);
         }

@@ -230,14 +230,15 @@ impl Host {
         let of_tenant = self.requests.tenants(&context.plan).map(Tenants::since);
         let arrived = if is_open { request.at } else { of_tenant.unwrap_or(context.now) };
         let id = self.requests.admit(&request, span, arrived);
-        if let Some(tenants) = self.requests.tenants_mut(&context.plan) {
-            tenants.entered(id);
-        }
+        let tenant = self.requests.tenants_mut(&context.plan).map(|tenants| tenants.entered(id));
         if is_open {
             self.requests.note_outside(id, (context.now - arrived).ns());
             context.device.recorder.holds(self.requests.count());
         }
         context.note(|waits, now| waits.request_comes(now, id, request.offset, span.len(), arrived));
+        if let Some(tenant) = tenant {
+            context.note(|waits, _| waits.request_is_of(id, tenant));
+        }
         if self.front(&context.plan).is_some() {
             return self.pass_front(context, id, request, span);
         }

@@ -23,6 +23,7 @@ mod gc_schedule;
 mod holders;
 mod host;
 mod idle;
+mod neighbours;
 mod plain;
 mod plan;
 mod queues;
@@ -32,7 +33,7 @@ mod timing;
 mod waits;
 mod write_buffer;
 
-use base::{Geometry, Instant, PageLayout};
+use base::{Geometry, Instant, Lpn, PageLayout};
 use config::Config;
 use config::model::{Checks, Namespace, Replay, Source};
 use ftl::schedule::Schedule;
@@ -78,15 +79,18 @@ struct Timed<'a, 'w, P: Plan = Any> {
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
+    let tenants = if let Source::Tenants(tenants) = &config.workload.source { tenants.len() } else { 0 };
+    let of_tenants = splits(tenants * Waits::BYTES_OF_TENANT);
     let of_die = Backend::BYTES_OF_DIE
         + Bookings::BYTES_OF_DIE
         + Queues::BYTES_OF_DIE
         + Features::bytes_of_die(config)
-        + splits(Waits::BYTES_OF_DIE);
+        + splits(Waits::BYTES_OF_DIE)
+        + of_tenants;
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Backend::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels + splits(Waits::BYTES) as u64;
-    let of_page = splits(Waits::BYTES_OF_PAGE) + front::bytes_of_page(config);
+    let of_page = splits(Waits::BYTES_OF_PAGE) + 2 * of_tenants + front::bytes_of_page(config);
     let of_pages = Queues::bytes(pages) + pages * of_page as u64;
     // Without a limit it is not known how many there will be; the executor looks again when there are more.
     let depth = config.host.queue_depth.unwrap_or(requests::FREELY);
@@ -178,7 +182,7 @@ impl Setup<'_, '_> {
         if plan.has().assembly {
             device.flash.open_assembly(config.run.checks == Checks::Full);
         }
-        let waits = config.run.splits_latencies().then(|| {
+        let mut waits = config.run.splits_latencies().then(|| {
             let window = options.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
             Box::new(Waits::new(&geometry, &device.allocation, config.host.queue_depth.unwrap_or(0), buffer.is_some()))
@@ -187,10 +191,14 @@ impl Setup<'_, '_> {
         if let Source::Tenants(tenants) = &config.workload.source {
             let page_size = device.page_size;
             let first = |space: Namespace| page_size.page_of(space.first);
-            let figures = tenants.iter().map(|tenant| {
-                let from = Instant::ZERO + tenant.start + tenant.ramp;
-                TenantFigures::new(tenant.name.clone(), tenant.namespace.map(first), from)
-            });
+            let first: Vec<Option<Lpn>> = tenants.iter().map(|tenant| tenant.namespace.map(first)).collect();
+            let counted =
+                || tenants.iter().map(|tenant| (tenant.name.clone(), Instant::ZERO + tenant.start + tenant.ramp));
+            if let (Some(waits), Some(split)) = (&mut waits, &mut device.recorder.split) {
+                waits.tell_tenants(&first);
+                split.tell_tenants(counted());
+            }
+            let figures = counted().zip(first).map(|((name, from), first)| TenantFigures::new(name, first, from));
             device.recorder.watch_tenants(figures.collect());
         } else if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));

@@ -7,12 +7,13 @@
 //!
 //! A request that waits for a place, or for room in the write buffer, waits for those that hold it: see [`super::holders`].
 
-use base::{Die, Geometry, Instant, Queue, RequestKind};
+use base::{Die, Geometry, Instant, Lpn, Queue, RequestKind};
 use ftl::allocation::Allocation;
 use metrics::split::{Completed, Held, Served};
 use metrics::{LatencyPart, LatencyParts};
 
 use super::holders::{Clock, History, Holders, OF_REQUEST, Reading, Readings, Role};
+use super::neighbours::{Neighbours, place_of};
 use super::queues::{RequestId, TransactionId, Work};
 
 /// How long dies did each thing that pages may wait for, in nanoseconds of a die.
@@ -86,7 +87,7 @@ struct PageWait {
     parts: LatencyParts,
     /// The die of its command.
     die: Option<Die>,
-    /// The part of a latency that this was for the host: see [`served_as`].
+    /// The part of a latency that this was for the host: see [`place_of`].
     served_as: Option<usize>,
     holds: HeldPlace,
     /// Its weight among those that hold the same.
@@ -180,6 +181,8 @@ pub(super) struct Waits {
     history: History,
     /// By die.
     served: Vec<Served>,
+    /// Where several hosts share the device.
+    neighbours: Option<Box<Neighbours>>,
 }
 
 impl Waits {
@@ -219,6 +222,7 @@ impl Waits {
             dies_of_queue: 1,
             history: History::new(),
             served: vec![Served::default(); dies],
+            neighbours: None,
         };
         if let Some(dynamic) = allocation.dynamic() {
             let count = |queue| dynamic.dies(queue).len() as u32;
@@ -229,6 +233,21 @@ impl Waits {
         }
         waits
     }
+
+    /// Several hosts share the device; by tenant, the first of its logical pages, if they are its own.
+    pub(super) fn tell_tenants(&mut self, first: &[Option<Lpn>]) {
+        self.neighbours = Some(Box::new(Neighbours::new(self.now.len(), first)));
+    }
+
+    /// Bytes of a die, of a page in the device and of a request, for each tenant.
+    pub(super) const BYTES_OF_TENANT: usize = Neighbours::BYTES;
+
+    /// The request that has just come is a tenant's.
+    pub(super) fn request_is_of(&mut self, request: RequestId, tenant: usize) {
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.request_comes(request, tenant);
+        }
+    }
 }
 
 // Dies.
@@ -236,6 +255,9 @@ impl Waits {
     /// From now on a die does something else, or goes on with what it did.
     pub(super) fn die_does(&mut self, now: Instant, die: Die, what: LatencyPart) {
         let before = std::mem::replace(&mut self.now[die.index()], what);
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.die_does(now, die, what);
+        }
         if before != what {
             self.dies[die.index()].change(now, before, what);
             self.all.change(now, before, what);
@@ -265,7 +287,7 @@ impl Waits {
 // Pages.
 impl Waits {
     /// A page comes into the device, for that work.
-    pub(super) fn page_comes(&mut self, now: Instant, page: TransactionId, work: Work) {
+    pub(super) fn page_comes(&mut self, now: Instant, page: TransactionId, lpn: Lpn, work: Work) {
         let at = page.number() as usize;
         if self.pages.len() <= at {
             self.pages.resize(at + 1, PageWait::NONE);
@@ -277,6 +299,13 @@ impl Waits {
             Work::ReadOld(_) | Work::Trim { .. } => (HeldPlace::Nothing, 0),
         };
         self.pages[at] = PageWait { since: now, holds, weight, ..PageWait::NONE };
+        if let Some(neighbours) = &mut self.neighbours {
+            let request = match work {
+                Work::Read(request) | Work::Write(request) => Some(request),
+                Work::WriteBuffered(_) | Work::ReadOld(_) | Work::Trim { .. } => None,
+            };
+            neighbours.page_comes(at, request, lpn);
+        }
         self.shift(now, page, true);
     }
 
@@ -294,8 +323,11 @@ impl Waits {
     pub(super) fn command_begins(&mut self, now: Instant, page: TransactionId, die: Die, what: LatencyPart) {
         let lacks_entry = self.page(page).lacks_entry;
         self.wait(now, page, For::Command(die, what), lacks_entry);
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.command_begins(now, die, page.number() as usize);
+        }
         let page = self.page(page);
-        (page.die, page.served_as) = (Some(die), served_as(what));
+        (page.die, page.served_as) = (Some(die), place_of(what));
     }
 
     /// A page that was read has left its die, and is corrected.
@@ -317,12 +349,15 @@ impl Waits {
     pub(super) fn old_version_came(&mut self, now: Instant, read: TransactionId, write: TransactionId) {
         self.end_wait(now, read);
         let parts = self.page(read).parts;
-        let write = self.page(write);
-        let waited = (now - write.since).ns();
+        let of_write = self.page(write);
+        let waited = (now - of_write.since).ns();
         // Otherwise a request took the write over when the read was under way.
         if parts.sum() == waited {
-            write.parts.add_all(&parts, LatencyPart::OldVersion);
-            write.since = now;
+            of_write.parts.add_all(&parts, LatencyPart::OldVersion);
+            of_write.since = now;
+            if let Some(neighbours) = &mut self.neighbours {
+                neighbours.passes_on(read.number() as usize, write.number() as usize);
+            }
         }
     }
 
@@ -330,6 +365,9 @@ impl Waits {
     pub(super) fn page_is_taken_over(&mut self, now: Instant, page: TransactionId) {
         self.end_wait(now, page);
         self.page(page).parts = LatencyParts::NONE;
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.forget(page.number() as usize);
+        }
     }
 
     /// A page of a request is done.
@@ -337,6 +375,9 @@ impl Waits {
         self.end_wait(now, page);
         self.page_ends(now, page);
         let PageWait { parts, die, .. } = *self.page(page);
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.page_is_done(page.number() as usize, request);
+        }
         let request = &mut self.requests[request.0 as usize];
         (request.last, request.die) = (parts, die);
     }
@@ -377,6 +418,9 @@ impl Waits {
         let times = self.times(now, waits_for);
         let entry = self.page(page);
         (entry.waits_for, entry.times, entry.lacks_entry) = (waits_for, times, lacks_entry);
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.wait_begins(now, page.number() as usize, dies_of(&self.queues, waits_for));
+        }
         self.shift(now, page, true);
     }
 
@@ -423,12 +467,18 @@ impl Waits {
             }
         };
         let until = self.times(now, waits_for);
+        let of_others = self.neighbours.as_mut().map_or([0; 2], |neighbours| {
+            let counts = [LatencyPart::HostRead, LatencyPart::HostProgram].map(|part| own != Some(part));
+            neighbours.wait_ends(now, page.number() as usize, (dies_of(&self.queues, waits_for), dies), counts)
+        });
         let page = self.page(page);
         let mut rest = waited;
         for (at, &part) in LatencyPart::ALL[..LatencyPart::OF_DIES].iter().enumerate() {
             let ns = (until[at] - times[at]) / dies;
             rest -= ns;
-            page.parts.add(counts_as(part, own, lacks_entry), ns);
+            let of_others = place_of(part).map_or(0, |what| of_others[what]);
+            page.parts.add(counts_as(part, own, lacks_entry), ns - of_others);
+            page.parts.add(LatencyPart::OtherTenant, of_others);
         }
         // What divisions left: fewer nanoseconds than there are parts.
         page.parts.add(counts_as(LatencyPart::Queue, own, lacks_entry), rest);
@@ -436,9 +486,15 @@ impl Waits {
     }
 }
 
-/// The place of a command in counts of the host: 0 for a read, 1 for a program.
-fn served_as(what: LatencyPart) -> Option<usize> {
-    [LatencyPart::HostRead, LatencyPart::HostProgram].iter().position(|&of_host| of_host == what)
+/// The dies that a page waits for. `queues`: by die, its queue of a dynamic allocation.
+fn dies_of(queues: &[Queue], waits_for: For) -> impl Iterator<Item = Die> + Clone {
+    let (one, all) = match waits_for {
+        For::Die(die) | For::Command(die, _) => (Some(die), None),
+        For::AnyDie(queue) => (None, Some(queue)),
+        For::Part(_) => (None, None),
+    };
+    let all = queues.iter().enumerate().filter(move |(_, queue)| Some(**queue) == all);
+    one.into_iter().chain(all.map(|(die, _)| Die::new(die as u32)))
 }
 
 /// The share of a page in its die's command. A command that pages of the host share with collections counts as the collections'.
@@ -563,7 +619,8 @@ impl Waits {
         }
         let elsewhere = [LatencyPart::Link, LatencyPart::Correction].map(|part| parts.get(part)).iter().sum::<u64>();
         held.dies[0] = die.map(|die| (die, own - elsewhere));
-        Some(Completed { kind, arrived, offset, size, die, parts, held })
+        let (tenant, neighbour) = self.neighbours.as_ref().map_or((None, None), |all| all.of_request(request));
+        Some(Completed { kind, arrived, offset, size, die, parts, held, tenant, neighbour })
     }
 }
 

@@ -286,6 +286,76 @@ fn requests_without_time_and_without_end_are_refused() {
     assert!(problem.contains("take no time") && problem.contains("host.command_time"), "{problem}");
 }
 
+/// The parts of a tenant's latencies, of reads or writes.
+fn split_of<'a>(summary: &'a Value, name: &str, kind: &str) -> &'a Value {
+    let tenants = summary["latency_parts"]["tenants"].as_array().expect("tenants");
+    &tenants.iter().find(|tenant| tenant["name"] == name).expect("the tenant")[kind]["mean"]
+}
+
+/// On one die a read waits for the reads of its own tenant, or for those of another one, and both are kept apart.
+#[test]
+fn a_wait_for_another_tenant_is_told_apart() {
+    let on_one_die = |depths: [u32; 2]| {
+        let mut tenants = vec![
+            tenant("one", 0, 200, 1.0, depths[0].max(1), Some(2000)),
+            tenant("two", 200, 200, 1.0, depths[1].max(1), None),
+        ];
+        tenants[1].is_idle = depths[1] == 0;
+        let mut config = shared(tenants, "round-robin", 1, 16);
+        config = Config { device: filled(&plain(1, 1, 1, 1, 48, 16), 600).device, ..config };
+        config.run.latency_parts = true;
+        run(&config)
+    };
+    for depths in [[1, 1], [2, 0], [3, 1], [1, 3]] {
+        let summary = on_one_die(depths);
+        let split = split_of(&summary, "one", "read");
+        let part = |name: &str| figure(&split["parts_us"], name);
+        let service = part("service");
+        // Reads of a loop go round: one waits for all that were sent before it came back.
+        let own = part("host_read") / service;
+        let other = part("other_tenant") / service;
+        let expected = [f64::from(depths[0] - 1), f64::from(depths[1])];
+        assert!((own - expected[0]).abs() < 0.02 && (other - expected[1]).abs() < 0.02, "{depths:?}: {own} {other}");
+        let sum: f64 = split["parts_us"].as_object().unwrap().values().map(|us| us.as_f64().unwrap()).sum();
+        assert!((sum / number(&summary, "one", "read_latency_us.mean") - 1.0).abs() < 1e-9);
+        let neighbours = split["neighbours"].as_array().unwrap();
+        match depths[1] {
+            0 => assert!(neighbours.is_empty()),
+            _ => {
+                assert_eq!((neighbours.len(), &neighbours[0]["name"]), (1, &Value::from("two")));
+                assert!((figure(&neighbours[0], "us") - part("other_tenant")).abs() < 1e-9);
+            }
+        }
+    }
+}
+
+/// Pages leave the write buffer for whoever has their address; where all share the addresses they are nobody's.
+#[test]
+fn programs_behind_the_write_buffer_are_of_whose_addresses_they_have() {
+    for are_apart in [true, false] {
+        let mut tenants =
+            vec![tenant("reader", 0, 1200, 1.0, 1, Some(4000)), tenant("writer", 1200, 1000, 0.0, 8, None)];
+        for tenant in tenants.iter_mut().filter(|_| !are_apart) {
+            tenant.namespace = None;
+        }
+        let mut config = shared(tenants, "round-robin", 1, 64);
+        choose(&mut config.ftl, "write_buffer", "fifo", &[]);
+        config.run.latency_parts = true;
+        let summary = run(&config);
+        let [reader, writer] =
+            [("reader", "read"), ("writer", "write")].map(|(name, kind)| split_of(&summary, name, kind));
+        let part = |split: &Value, name: &str| figure(&split["parts_us"], name);
+        let [programs, others] = ["host_program", "other_tenant"].map(|name| part(reader, name));
+        if are_apart {
+            assert!(others > 20.0 && programs == 0.0, "{others} {programs}");
+            assert_eq!(reader["neighbours"][0]["name"], "writer");
+        } else {
+            assert!(programs > 20.0 && others == 0.0, "{others} {programs}");
+        }
+        assert_eq!(part(writer, "host_program"), 0.0, "a write is done when the buffer has it");
+    }
+}
+
 /// Random tenants on a device whose pages are looked at: nothing is lost, every request that was sent is complete, and the same seed
 /// gives the same run.
 #[test]
@@ -331,6 +401,8 @@ fn random_tenants_lose_nothing() {
         choose(&mut config.ftl, "write_buffer", buffer, &[]);
         let scheduler = *pick(&mut random, &["fifo", "paq"]);
         choose(&mut config.ftl, "scheduler", scheduler, &[]);
+        let allocation = *pick(&mut random, &["CWDP", "PDWC", "F", "D"]);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
         // Requests that the buffer answers take time too, so that tenants without an end do not go on for ever.
         config.host.command_time = Duration(1000);
         config.run.latency_parts = random.below(2) == 0;

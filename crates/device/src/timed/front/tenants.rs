@@ -149,8 +149,8 @@ impl Tenants {
         self.taken.expect("it was taken").since
     }
 
-    /// The command that was taken last comes into the device, at that place.
-    pub(in crate::timed) fn entered(&mut self, place: RequestId) {
+    /// The command that was taken last comes into the device, at that place. Returns whose it is.
+    pub(in crate::timed) fn entered(&mut self, place: RequestId) -> usize {
         let TakenCommand { tenant, .. } = self.taken.take().expect("it was taken");
         let at = place.0 as usize;
         if self.of_place.len() <= at {
@@ -158,6 +158,7 @@ impl Tenants {
         }
         self.of_place[at] = tenant as u16;
         self.queues[tenant].in_device += 1;
+        tenant
     }
 
     /// A request is complete. Returns whose it was.
