@@ -168,12 +168,18 @@ def _job(stream: Stream, found: Sequence[Direction]) -> dict[str, Any]:
         "majf": 0,
         "minf": 0,
         "iodepth_level": {level: 100.0 if level == depth else 0.0 for level in levels},
+        "iodepth_submit": _ONE_BY_ONE,
+        "iodepth_complete": _ONE_BY_ONE,
         **_buckets(found),
         "latency_depth": stream.depth,
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,
     }
+
+
+_ONE_BY_ONE = {level: 100.0 if level == "4" else 0.0 for level in ("0", "4", "8", "16", "32", "64", ">=64")}
+"""How many requests are sent, or taken back, at once, in per cent by fio's classes: one, in the class up to 4."""
 
 
 def _direction(found: Direction, percentiles: Sequence[float]) -> dict[str, Any]:
