@@ -7,7 +7,7 @@ mod drives;
 use common::on_all_processors;
 use device::drive::Drive;
 use device::drive::broken::BrokenPromise;
-use device::drive::sectors::{SectorCuts, SectorTally, try_sectors};
+use device::drive::sectors::{DenseCuts, SectorCuts, SectorTally, try_dense, try_sectors};
 use drives::{BUFFER, PROTECTED, config};
 use files::Interrupt;
 
@@ -94,6 +94,28 @@ fn no_sector_is_lost_to_a_cut() {
         all += tally.cuts;
     }
     println!("{all} cuts");
+}
+
+/// The power may go off as often as it will, from one operation to the next and in restarts: the drive goes on.
+/// `FTLAB_DENSE_SEEDS=100`: so many lives of each kind.
+#[test]
+fn dense_cuts_leave_room() {
+    let seeds: u64 = std::env::var("FTLAB_DENSE_SEEDS").map_or(1, |text| text.parse().expect("a number"));
+    let lives = (0..seeds).flat_map(|seed| [1, 3, 20].map(|gap| (seed, gap)));
+    let runs: Vec<(&&[&str], u64, u64)> =
+        lives.flat_map(|(seed, gap)| KINDS.iter().map(move |kind| (kind, gap, seed + gap))).collect();
+    let problems = on_all_processors(&runs, |&(kind, gap, seed)| {
+        let cuts = DenseCuts { seed, cuts: 60, gap, again: seed % 4 * 2, afterwards: 100 };
+        let lived = std::panic::catch_unwind(|| try_dense(&config(kind), &cuts));
+        let problem = match lived {
+            Ok(Ok(tally)) => tally.first,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("it broke".to_owned()),
+        };
+        problem.map(|problem| format!("{kind:?}, {cuts:?}: {problem}"))
+    });
+    let problems: Vec<String> = problems.into_iter().flatten().collect();
+    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), runs.len(), problems.join("\n"));
 }
 
 /// Of a page that waits for its wordline the buffer may hold two versions more. A restart that merges some of them leaves the newest one

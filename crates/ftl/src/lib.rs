@@ -31,6 +31,7 @@ mod round_robin;
 mod sample;
 mod scan;
 mod stream;
+mod undo;
 pub mod victim;
 mod work;
 

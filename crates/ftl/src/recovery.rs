@@ -43,7 +43,7 @@ struct RecoveryWork {
 }
 
 /// The word for a logical page that was not found.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 impl<M: Mechanisms> PageMap<M> {
     /// Page mapping of a device of which nothing is known but the array, which does what that calls for.
@@ -75,7 +75,9 @@ impl<M: Mechanisms> PageMap<M> {
     ) -> Result<(PageMap<M>, RecoveryWork), OutOfMemory> {
         let mut page: PageMap<M> = PageMap::over(geometry, user_pages, policies, seed, true)?;
         let mut newest = vec![NONE; page.kernel.logical_pages() as usize];
-        let found: Vec<UnitFound> = geometry.all_units().map(|unit| page.look_at(scan, unit, &mut newest)).collect();
+        let mut found: Vec<UnitFound> =
+            geometry.all_units().map(|unit| page.look_at(scan, unit, &mut newest)).collect();
+        page.undo_collections(scan, &mut found, &mut newest);
         page.adopt_units(&found);
         if let Some(reads) = page.mechanisms.parts_mut().reads {
             for unit in geometry.all_units() {
@@ -282,7 +284,9 @@ impl<M: Mechanisms> PageMap<M> {
         if !self.on_demand {
             domains.clone().for_each(|domain| self.collect_if_needed(domain));
         }
-        domains.filter(|&domain| self.is_busy(domain)).collect()
+        let busy = domains.filter(|&domain| self.is_busy(domain)).collect();
+        self.regain_room(array);
+        busy
     }
 
     /// Places a page that is brought back, behind those that were.

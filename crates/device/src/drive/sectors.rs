@@ -37,6 +37,21 @@ pub struct SectorCuts {
     pub broken: Option<BrokenPromise>,
 }
 
+/// Power cuts a few operations apart, all of them in the life of one drive.
+#[derive(Clone, Copy, Debug)]
+pub struct DenseCuts {
+    /// The seed of the requests and of the cuts.
+    pub seed: u64,
+    /// Cuts with the host at work.
+    pub cuts: u64,
+    /// From a restart to the next cut there are fewer operations than that.
+    pub gap: u64,
+    /// Of ten restarts, so many are cut likewise, and so is the one after that.
+    pub again: u64,
+    /// Requests with no cut, when all is over.
+    pub afterwards: u32,
+}
+
 /// The outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectorTally {
@@ -209,6 +224,19 @@ impl SectorHost {
         Ok(None)
     }
 
+    /// Sends a request. Returns what is wrong with it.
+    fn send(&mut self, drive: &mut Drive, request: SectorRequest) -> Result<Option<String>, DriveError> {
+        let number = self.sends(request);
+        let wrong = self.carry_out(drive, request, number)?;
+        self.acknowledged(request);
+        Ok(wrong)
+    }
+
+    fn send_any(&mut self, drive: &mut Drive) -> Result<Option<String>, DriveError> {
+        let request = self.any_request();
+        self.send(drive, request)
+    }
+
     /// Looks at all sectors after a restart. What is found lasts; returns what is wrong.
     fn look(&mut self, drive: &mut Drive) -> Result<Option<String>, DriveError> {
         let mut data = vec![0; self.sectors.len() * SECTOR as usize];
@@ -260,6 +288,16 @@ fn failed(error: &DriveError) -> RunError {
     RunError::Failed(error.to_string())
 }
 
+/// Writes all pages of a drive.
+fn fill(drive: &mut Drive, host: &mut SectorHost) -> Result<(), RunError> {
+    let (sectors, per_page) = (drive.size() / SECTOR, drive.page_size() / SECTOR);
+    for first in (0..sectors).step_by(per_page as usize) {
+        host.send(drive, SectorRequest::Write { first, sectors: per_page, fua: false })
+            .map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
 fn try_drive(
     config: &Config,
     cuts: &SectorCuts,
@@ -269,14 +307,8 @@ fn try_drive(
 ) -> Result<(), RunError> {
     let mut drive = Drive::in_memory(config)?;
     drive.breaks(cuts.broken);
-    let (sectors, per_page) = (drive.size() / SECTOR, drive.page_size() / SECTOR);
     let mut host = SectorHost::new(seed, &drive, cuts.reads);
-    for first in (0..sectors).step_by(per_page as usize) {
-        let fill = SectorRequest::Write { first, sectors: per_page, fua: false };
-        let number = host.sends(fill);
-        host.carry_out(&mut drive, fill, number).map_err(|error| failed(&error))?;
-        host.acknowledged(fill);
-    }
+    fill(&mut drive, &mut host)?;
     let mut operations = 0;
     for _ in 0..cuts.requests {
         interrupt.check().map_err(|_| RunError::Stopped)?;
@@ -329,6 +361,47 @@ fn try_drive(
     Ok(())
 }
 
+/// Has the power of one drive go off again and again, looks at all sectors after each restart, and has it work on with the power on.
+///
+/// # Errors
+/// As [`try_sectors`].
+pub fn try_dense(config: &Config, cuts: &DenseCuts) -> Result<SectorTally, RunError> {
+    let mut drive = Drive::in_memory(config)?;
+    let mut host = SectorHost::new(cuts.seed, &drive, 0);
+    fill(&mut drive, &mut host)?;
+    let (mut chance, mut tally) = (Chance::new(cuts.seed, "cuts"), SectorTally::default());
+    let some = |chance: &mut Chance| (chance.below(cuts.gap), chance.below(2) == 0);
+    while tally.cuts < cuts.cuts && tally.first.is_none() {
+        let (at, during) = some(&mut chance);
+        drive.cut_after(at, during);
+        let mut wrong = None;
+        while wrong.is_none() {
+            match host.send_any(&mut drive) {
+                Ok(found) => wrong = found,
+                Err(DriveError::PowerCut) => break,
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        tally.cuts += 1;
+        let mut image = drive.into_image();
+        while chance.below(10) < cuts.again {
+            image = Drive::over_until(config, image, Some(some(&mut chance)))?.into_image();
+            tally.second_cuts += 1;
+        }
+        drive = Drive::over(config, image)?;
+        drive.check();
+        let found = host.look(&mut drive).unwrap_or_else(|error| Some(error.to_string()));
+        tally.first = wrong.or(found).map(|wrong| format!("seed {}, cut {}: {wrong}", cuts.seed, tally.cuts));
+    }
+    drive.cut_after(u64::MAX, false);
+    for _ in 0..cuts.afterwards {
+        let wrong = host.send_any(&mut drive).map_err(|error| failed(&error))?;
+        tally.first = tally.first.or(wrong);
+    }
+    tally.losing = u64::from(tally.first.is_some());
+    Ok(tally)
+}
+
 /// Has a drive stop cleanly, and opens it again by its checkpoint. Returns what is wrong.
 fn stop_cleanly(config: &Config, drive: Drive, host: &mut SectorHost) -> Result<(Drive, Option<String>), RunError> {
     let mut drive = drive;
@@ -368,13 +441,9 @@ fn after_cut(
     }
     drive.check();
     for _ in 0..cuts.afterwards {
-        let request = host.any_request();
-        let number = host.sends(request);
-        let wrong = host.carry_out(&mut drive, request, number).unwrap_or_else(|error| Some(error.to_string()));
-        if let Some(wrong) = wrong {
+        if let Some(wrong) = host.send_any(&mut drive).unwrap_or_else(|error| Some(error.to_string())) {
             return Ok(Some(format!("after the restart, {wrong}")));
         }
-        host.acknowledged(request);
     }
     // The next cut comes at once.
     let mut again = Drive::over(config, drive.into_image())?;
