@@ -43,7 +43,7 @@ GAP = 5
 def tried(atomic: str, full_page_writes: bool, cuts: int, seed: int) -> str:
     """A row of the page."""
     place = Path(tempfile.mkdtemp(prefix="pages-"))
-    wanted = Wanted(f"pages of {atomic}", cuts, seed, gap=GAP)
+    wanted = Wanted(f"pages of {atomic}", cuts, seed, gaps=(2 * GAP,))
     try:
         made = torture_databases.checkpoint_recorded(
             place, DRIVES[atomic], wanted, full_page_writes=full_page_writes

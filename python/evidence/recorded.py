@@ -30,9 +30,9 @@ from ftlab import _core
 from ftlab.api.configs import Source
 from ftlab.cli.usage import say
 
-GAP = 25
-"""Operations of the flash from one cut to the next, on average. Each cut tears a page; a collection that loses more
-pages than its victim has invalid ones finds no room."""
+GAPS = (1, 4, 50)
+"""From a restart to the next cut there are fewer operations of the flash than one of these, drawn at random: the cut
+comes with the first one, within a few, or further on."""
 
 TELL_EVERY_S = 120.0
 """Between two lines on how far it is."""
@@ -78,8 +78,8 @@ class Wanted:
     seed: int = 1
     seconds: float = math.inf
     """It ends after so many with what there is."""
-    gap: int = GAP
-    """Operations of the flash from one cut to the next, on average."""
+    gaps: tuple[int, ...] = GAPS
+    """One of them, drawn at random, is more than the operations of the flash from a restart to the next cut."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ def cut(record: Record, wanted: Wanted, look: Callable[[int, Path], None]) -> Cu
                     say(
                         f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go"
                     )
-                at, during = chance.randrange(2 * wanted.gap), chance.random() < 0.5
+                at, during = chance.randrange(chance.choice(wanted.gaps)), chance.random() < 0.5
                 second = chance.randrange(30) if chance.random() < 0.2 else None
                 whole = done.cuts % WHOLE_EVERY == 0
                 text = replay.cut(at, during=during, second=second, whole=whole)
