@@ -77,6 +77,11 @@ impl BlockState {
         self.marks == BlockState::WATCHED
     }
 
+    /// True for a block that nothing has happened to, watched or not.
+    pub(crate) fn has_no_past(&self) -> bool {
+        self.marks & BlockState::ALL == 0
+    }
+
     /// Reads and programs of its pages are looked at.
     pub(crate) fn watch(&mut self) {
         self.marks |= BlockState::WATCHED;

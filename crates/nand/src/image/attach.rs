@@ -103,7 +103,7 @@ impl Nand {
 
     /// True if no block was ever programmed or erased.
     pub fn is_pristine(&self) -> bool {
-        self.blocks.iter().all(|block| block.erases == 0 && block.next_page == 0 && block.marks == 0)
+        self.blocks.iter().all(|block| block.erases == 0 && block.next_page == 0 && block.has_no_past())
     }
 
     /// Gives the image back, which is all that is left of the array.
