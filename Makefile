@@ -137,12 +137,21 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
 	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
 	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
+	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test drive dense_cuts
 	scripts/block-clients
 	$(PY) -m evidence.torture --cuts $(CUTS) --live $(LIVE) --out docs/evidence
 
 .PHONY: papers
 papers: setup ## counts and claims on the papers' pages, from docs/evidence
 	$(PY) -m evidence.papers
+
+.PHONY: nbdkit
+nbdkit: ## the plugin of nbdkit in dist, and where nbdkit looks for it if that may be written
+	cargo build --release --quiet -p ftlab-nbdkit
+	@install -D -m 755 target/release/libftlab_nbdkit.so dist/nbdkit-ftlab-plugin.so
+	@to=$$(nbdkit --dump-config 2>/dev/null | sed -n 's/^plugindir=//p'); \
+	if [ -n "$$to" ] && [ -w "$$to" ]; then install -m 755 dist/nbdkit-ftlab-plugin.so "$$to" && echo "Installed: nbdkit ftlab --help"; \
+	else echo "Not installed for want of a plugin directory that may be written: nbdkit dist/nbdkit-ftlab-plugin.so --help"; fi
 
 .PHONY: docs
 docs: setup ## the documentation as HTML in docs/_build

@@ -2,7 +2,8 @@
 
 ``python -m evidence.serving --out docs/evidence`` ages a drive in memory, and has fio write and read 4 KiB at random at
 depth 32; then nbdkit's memory plugin. It ages a drive of 64 GiB, and opens it by its checkpoint and, after a kill, by a
-scan. Others on the machine take their share of the clock, so the processor's time stands beside it.
+scan. Others on the machine take their share of the clock, so the processor's time stands beside it. At the end it says
+which goals were met by the clock: on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from evidence import served
@@ -57,7 +59,33 @@ def _opened(config: list[str], image: Path) -> tuple[subprocess.Popen[str], str,
     return process, line.strip().split(": ", 1)[1], time.monotonic() - began, _cpu(process.pid)
 
 
-def _requests(name: str, pid: int, socket: Path, kind: str, seconds: int, size: str) -> str:
+@dataclass(frozen=True)
+class Rate:
+    """Requests of a kind that a server carried out."""
+
+    server: str
+    kind: str
+    by_clock: float
+    by_processor: float
+    """For each second that it took of its processor."""
+
+    def row(self) -> str:
+        return f"| {self.server} | {self.kind}s | {self.by_clock:,.0f} | {self.by_processor:,.0f} |"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A restart, with the start of the interpreter."""
+
+    line: str
+    by_clock: float
+    by_processor: float
+
+    def row(self) -> str:
+        return f"| {self.line} | {self.by_clock:.2f} | {self.by_processor:.2f} |"
+
+
+def _requests(name: str, pid: int, socket: Path, kind: str, seconds: int, size: str) -> Rate:
     before = _cpu(pid)
     told = served.command(
         "fio", "--name=x", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={socket}", f"--rw=rand{kind}", "--bs=4k",
@@ -66,11 +94,11 @@ def _requests(name: str, pid: int, socket: Path, kind: str, seconds: int, size: 
     )  # fmt: skip
     job = json.loads(told[told.index("{") :])["jobs"][0][kind]
     taken = _cpu(pid) - before
-    return f"| {name} | {kind}s | {job['iops']:,.0f} | {job['total_ios'] / taken:,.0f} |"
+    return Rate(name, kind, job["iops"], job["total_ios"] / taken)
 
 
-def requests(place: Path, seconds: int) -> list[str]:
-    """Rows on requests, of a drive and of plain memory."""
+def requests(place: Path, seconds: int) -> list[Rate]:
+    """Requests of a drive and of plain memory."""
     image, rows = place / "small", []
     _aged(SMALL, image, "2x")
     process = _opened(SMALL, image)[0]
@@ -90,16 +118,32 @@ def requests(place: Path, seconds: int) -> list[str]:
     return rows
 
 
-def restarts(place: Path) -> list[str]:
-    """Rows on restarts of a drive of 64 GiB."""
+def restarts(place: Path) -> list[Opening]:
+    """Restarts of a drive of 64 GiB."""
     image, rows = place / "large", []
     _aged(LARGE, image, "0.001x")
     for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL, signal.SIGKILL):
         process, line, seconds, cpu = _opened(LARGE, image)
-        rows.append(f"| {line} | {seconds:.2f} | {cpu:.2f} |")
+        rows.append(Opening(line, seconds, cpu))
         process.send_signal(number)
         process.communicate()
     return rows
+
+
+def goals(rates: list[Rate], openings: list[Opening]) -> list[str]:
+    """The goals, and which are met by the clock."""
+    found = {(rate.server, rate.kind): rate for rate in rates}
+    writes, reads = found["ftlab serve", "write"], found["ftlab serve", "read"]
+    share = reads.by_clock / found["nbdkit memory", "read"].by_clock
+    by_checkpoint = min(one.by_clock for one in openings if "checkpoint" in one.line)
+    by_scan = min(one.by_clock for one in openings if "checkpoint" not in one.line)
+    met = {True: "met", False: "missed"}
+    return [
+        f"| writes a second | 50,000 | {writes.by_clock:,.0f} | {met[writes.by_clock >= 50_000]} |",
+        f"| reads, of those of nbdkit memory | 0.7 | {share:.2f} | {met[share >= 0.7]} |",
+        f"| restart by checkpoint, s | 1 | {by_checkpoint:.2f} | {met[by_checkpoint <= 1]} |",
+        f"| restart by scan, s | 20 | {by_scan:.2f} | {met[by_scan <= 20]} |",
+    ]
 
 
 PAGE = """\
@@ -120,6 +164,12 @@ each write. Its image lies in memory.
 | restart | seconds by the clock | of the processor |
 |---|---|---|
 {restarts}
+
+By the clock, of restarts the fastest:
+
+| | goal | measured | |
+|---|---|---|---|
+{goals}
 """
 
 
@@ -135,14 +185,17 @@ def main(arguments: list[str] | None = None) -> int:
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="serving-", dir="/dev/shm") as place:
         of_requests = requests(Path(place), options.seconds)
-    say("\n".join(of_requests))
+    say("\n".join(rate.row() for rate in of_requests))
     with tempfile.TemporaryDirectory(prefix="serving-") as place:
         of_restarts = restarts(Path(place))
-    say("\n".join(of_restarts))
+    say("\n".join(opening.row() for opening in of_restarts))
+    say("\n".join(goals(of_requests, of_restarts)))
     if options.out is not None:
         page = PAGE.format(
             date=time.strftime("%Y-%m-%d"), cores=os.cpu_count(), load=f"{load:.1f}",
-            requests="\n".join(of_requests), restarts="\n".join(of_restarts),
+            requests="\n".join(rate.row() for rate in of_requests),
+            restarts="\n".join(opening.row() for opening in of_restarts),
+            goals="\n".join(goals(of_requests, of_restarts)),
         )  # fmt: skip
         (options.out / "serving.md").write_text(page, encoding="utf-8")
     return 0

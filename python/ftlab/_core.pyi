@@ -56,6 +56,7 @@ class Server:
         read_only: bool = False,
         cut_at: str | None = None,
         log_writes: str | PathLike[str] | None = None,
+        pace: bool = False,
     ) -> None: ...
     def wait(self, seconds: float) -> str | None:
         """Waits for at most so many seconds; why the server ended by itself, if it did."""

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -261,3 +262,34 @@ def test_a_run_with_real_bytes_checks_them_and_leaves_a_drive(tmp_path: Path) ->
         [*command, "--image", "other"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert wrong.returncode == 2 and "an image needs `run.executor" in wrong.stderr, wrong.stderr
+
+
+SLOW = [
+    *SMALL, "--set", 'device.page_size="4KiB"', "--set", "device.timing.read=3ms",
+    "--set", "device.timing.program=20ms",
+]  # fmt: skip
+
+
+@needs_qemu
+def test_a_paced_drive_answers_at_the_times_of_the_model(tmp_path: Path) -> None:
+    paced = Serving(tmp_path, "--pace", config=SLOW)
+    began = time.monotonic()
+    done, said = paced.io(*(f"write -P 7 {page * 4096} 4k" for page in range(8)), "flush")
+    took = time.monotonic() - began
+    # The last one is that of the flush, of which qemu-io says nothing.
+    assert done == 8, said
+    assert took >= 8 * 0.02, f"eight writes took {took} s"
+    assert paced.io(*(f"read -P 7 {page * 4096} 4k" for page in range(8)))[0] == 8
+    told = paced.end()["pace"]
+    assert isinstance(told, dict)
+    latency = told["latency"]
+    assert told["completed"] >= 16 and 20_000 <= latency["write"]["mean"] < 21_000, told
+    assert 3_000 <= latency["read"]["mean"] < 4_000, told
+    # The model begins with what the drive holds, and an answer without it comes at once.
+    again = Serving(tmp_path, "--pace", config=SLOW)
+    assert again.io("read -P 7 0 4k", "read -P 0 1M 4k")[0] == 2
+    told = again.end()["pace"]
+    assert isinstance(told, dict)
+    assert told["latency"]["read"]["max"] >= 3_000 > told["latency"]["read"]["p50"] >= 0, told
+    plain = Serving(tmp_path, config=SLOW)
+    assert plain.end()["pace"] is None

@@ -43,6 +43,7 @@ use workload::Workload;
 use crate::device::Device;
 use crate::drive::executor::CheckingHost;
 pub use crate::errors::{Refusal, RunError};
+pub use crate::timed::LiveHost;
 use crate::watch::Watch;
 
 /// A timeline to record.
@@ -128,6 +129,23 @@ pub fn registry() -> config::Registry {
 pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result<Loaded, Diagnostics> {
     let loaded = config::load(base, sets, trace, &registry())?;
     match check(&loaded.config) {
+        Ok(()) => Ok(loaded),
+        Err(refusal) => Err(loaded.refuse(refusal.key, refusal.message, refusal.help)),
+    }
+}
+
+/// As [`load`], of a drive of real bytes whose host is somebody else: it needs no workload, and one that is there is not looked at.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_drive(base: &config::Base, sets: &[String]) -> Result<Loaded, Diagnostics> {
+    let loaded = load(base, sets, None).or_else(|problems| {
+        let stand_in = ["workload.generator=uniform", "workload.requests=1"].map(String::from);
+        let sets: Vec<String> = stand_in.into_iter().chain(sets.iter().cloned()).collect();
+        // What else is wrong was found before.
+        load(base, &sets, None).map_err(|_| problems)
+    })?;
+    match check_drive(&loaded.config) {
         Ok(()) => Ok(loaded),
         Err(refusal) => Err(loaded.refuse(refusal.key, refusal.message, refusal.help)),
     }
@@ -382,7 +400,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
             watchdog::caught(&mut device, |device| count::run(device, &mut workload, config, &mut watch))?;
         }
         Executor::Timed => {
-            let manner = timed::TimedOptions { timeline, asks_all: options.asks_all, cut: None };
+            let manner = timed::TimedOptions { timeline, asks_all: options.asks_all, cut: None, live: None };
             let timeline = timed::run(&mut device, &mut workload, config, &mut watch, manner)?;
             if let (Some(timeline), Some(spec)) = (timeline, &options.timeline)
                 && let Err(error) = timeline.finish()

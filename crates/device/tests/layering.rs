@@ -17,8 +17,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("metrics", &["base", "files"]),
     ("device", &["base", "files", "engine", "config", "workload", "ftl", "nand", "metrics"]),
     ("serve", &[]),
+    ("served", &["base", "device", "serve"]),
+    ("nbdkit", &["config", "device", "serve", "served"]),
     ("bench", &["base", "engine", "config", "workload", "metrics", "device"]),
-    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device", "serve"]),
+    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device", "serve", "served"]),
 ];
 
 fn metadata() -> Value {

@@ -295,6 +295,12 @@ impl Timers {
         }
     }
 
+    /// The instant of the next event, if there is one.
+    #[inline]
+    pub fn next(&self) -> Option<Instant> {
+        (self.first != NEVER).then(|| self.at(self.first))
+    }
+
     /// The instant of the next event, if there is one, is the present from now on.
     #[inline]
     pub fn advance(&mut self) -> Option<Instant> {

@@ -46,6 +46,16 @@ pub(crate) fn load(
     trace: Option<&str>,
     interrupt: &Interrupt,
 ) -> PyResult<Loaded> {
+    let base = read(kind, source, interrupt)?;
+    let loaded = config::load(&base, sets, trace, &device::registry()).map_err(errors::config)?;
+    match device::check(&loaded.config).and_then(|()| check_part(&loaded.config)) {
+        Ok(()) => Ok(loaded),
+        Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
+    }
+}
+
+/// Reads a configuration, of which `kind` says what `source` is.
+fn read(kind: &str, source: &Given, interrupt: &Interrupt) -> PyResult<Base> {
     let base = match kind {
         "argument" => Base::argument(source.path()),
         "file" => Base::File(source.path()),
@@ -53,12 +63,7 @@ pub(crate) fn load(
         "json" => Base::Object { name: UNNAMED.into(), object: object(source.text()?)? },
         _ => return Err(PyValueError::new_err(format!("unknown kind of configuration `{kind}`"))),
     };
-    let base = base.read(interrupt).map_err(errors::config)?;
-    let loaded = config::load(&base, sets, trace, &device::registry()).map_err(errors::config)?;
-    match device::check(&loaded.config).and_then(|()| check_part(&loaded.config)) {
-        Ok(()) => Ok(loaded),
-        Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
-    }
+    base.read(interrupt).map_err(errors::config)
 }
 
 /// Refuses samples that cannot stand for the whole, and those that no device can have.
@@ -87,21 +92,11 @@ pub(crate) fn load_drive(
     sets: &[String],
     caller: &Caller,
 ) -> PyResult<Loaded> {
-    let loaded = py.detach(|| load_without_workload(kind, source, sets, &caller.interrupt()));
-    let loaded = caller.result(loaded, |error| error)?;
-    match device::check_drive(&loaded.config) {
-        Ok(()) => Ok(loaded),
-        Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
-    }
-}
-
-fn load_without_workload(kind: &str, source: &Given, sets: &[String], interrupt: &Interrupt) -> PyResult<Loaded> {
-    load(kind, source, sets, None, interrupt).or_else(|problems| {
-        let stand_in = ["workload.generator=uniform", "workload.requests=1"].map(String::from);
-        let sets: Vec<String> = stand_in.into_iter().chain(sets.iter().cloned()).collect();
-        // What else is wrong was found before.
-        load(kind, source, &sets, None, interrupt).map_err(|_| problems)
-    })
+    let loaded = py.detach(|| {
+        let base = read(kind, source, &caller.interrupt())?;
+        device::load_drive(&base, sets).map_err(errors::config)
+    });
+    caller.result(loaded, |error| error)
 }
 
 /// As [`load`], with the user's own policies; also refuses what needs more memory than there is.

@@ -1,119 +1,45 @@
 //! A drive of real bytes behind an NBD server.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use device::drive::{Drive, DriveError, RestartCost, SECTOR};
+use device::drive::Drive;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::json;
-use serve::{
-    Address, BlockSizes, Blocks, Cut, CutAt, Error, Limits, Listener, LiveFigures, LogWrites, RequestCounts, ServerEnd,
-};
+use serde_json::{Value, json};
+use serve::{Address, Blocks, Cut, CutAt, Limits, Listener, LogWrites, RequestCounts, ServerEnd};
+use served::{RunningModel, ServedDrive};
 
 use crate::caller::Caller;
 use crate::configs::Given;
 use crate::{configs, errors, guard};
 
-/// The longest read or write: what a Linux host sends at most is a third of it.
-const LONGEST: u32 = 4 << 20;
-
-/// A drive, as the server knows it. One request at a time.
-struct ServedDrive {
-    drive: Mutex<Drive>,
-    size: u64,
-    page: u32,
-    is_read_only: bool,
-    restart: RestartCost,
+/// What paces the server.
+enum ServerModel {
+    /// Nothing: requests are answered as soon as they are carried out.
+    None,
+    Running(RunningModel),
+    /// It has ended; its latencies, or why.
+    Ended(Value),
 }
 
-impl ServedDrive {
-    fn new(drive: Drive) -> ServedDrive {
-        let (size, page, is_read_only) = (drive.size(), drive.page_size() as u32, drive.is_read_only());
-        let restart = drive.restart();
-        ServedDrive { size, page, is_read_only, restart, drive: Mutex::new(drive) }
-    }
-
-    fn drive(&self) -> Result<MutexGuard<'_, Drive>, Error> {
-        self.drive.lock().map_err(|_| Error::Io("the device broke in an earlier request".into()))
-    }
-
-    fn carry_out(&self, request: impl FnOnce(&mut Drive) -> Result<(), DriveError>) -> Result<(), Error> {
-        request(&mut *self.drive()?).map_err(|error| match error {
-            DriveError::NoSpace => Error::NoSpace,
-            DriveError::PowerCut => Error::PowerCut,
-            DriveError::ReadOnly => Error::ReadOnly,
-            error @ (DriveError::Unreadable { .. } | DriveError::Image(_)) => Error::Io(error.to_string()),
-        })
-    }
-}
-
-impl Blocks for ServedDrive {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn block_sizes(&self) -> BlockSizes {
-        let preferred = if self.page.is_power_of_two() { self.page.max(512) } else { 4096 };
-        BlockSizes { minimum: SECTOR as u32, preferred, maximum: LONGEST }
-    }
-
-    fn read_only(&self) -> bool {
-        self.is_read_only
-    }
-
-    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Error> {
-        self.carry_out(|drive| drive.read(offset, data))
-    }
-
-    fn write(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Error> {
-        self.carry_out(|drive| drive.write(offset, data, fua))
-    }
-
-    fn flush(&self) -> Result<(), Error> {
-        self.carry_out(Drive::flush)
-    }
-
-    fn trim(&self, offset: u64, length: u64) -> Result<(), Error> {
-        self.carry_out(|drive| drive.trim(offset, length))
-    }
-
-    fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error> {
-        if may_trim {
-            self.trim(offset, length)?;
-        } else {
-            // In pieces, so that others get their turn.
-            for at in (offset..offset + length).step_by(LONGEST as usize) {
-                let piece = u64::from(LONGEST).min(offset + length - at);
-                self.carry_out(|drive| drive.write_zeros(at, piece, false))?;
-            }
-        }
-        if fua { self.flush() } else { Ok(()) }
-    }
-
-    fn cut_after(&self, operations: u64) {
-        if let Ok(mut drive) = self.drive() {
-            match operations.checked_sub(1) {
-                None => drive.cut(),
-                Some(before) => drive.cut_after(before, true),
-            }
+impl ServerModel {
+    fn to_json(&self) -> Value {
+        match self {
+            ServerModel::None => Value::Null,
+            ServerModel::Running(model) => model.to_json(),
+            ServerModel::Ended(told) => told.clone(),
         }
     }
 
-    fn figures(&self) -> LiveFigures {
-        self.drive().map_or_else(
-            |_| LiveFigures::default(),
-            |drive| LiveFigures {
-                waf: drive.write_amplification(),
-                free_blocks: Some(drive.free_blocks()),
-                erases: Some(drive.erases()),
-            },
-        )
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        self.carry_out(Drive::close)
+    /// Has a running model end.
+    fn end(&mut self) {
+        if let ServerModel::Running(model) = std::mem::replace(self, ServerModel::None) {
+            let mut told = model.to_json();
+            told["latency"] = model.end();
+            *self = ServerModel::Ended(told);
+        }
     }
 }
 
@@ -122,6 +48,7 @@ impl Blocks for ServedDrive {
 pub(crate) struct DriveServer {
     served: Arc<ServedDrive>,
     server: Mutex<Option<serve::Server>>,
+    model: Mutex<ServerModel>,
     #[pyo3(get)]
     uri: String,
     #[pyo3(get)]
@@ -133,7 +60,8 @@ impl DriveServer {
     /// Opens the drive and starts to serve it.
     #[new]
     #[pyo3(signature = (
-        kind, source, sets, image, *, socket=None, tcp=None, read_only=false, cut_at=None, log_writes=None
+        kind, source, sets, image, *, socket=None, tcp=None, read_only=false, cut_at=None, log_writes=None,
+        pace=false
     ))]
     #[allow(clippy::too_many_arguments)] // The Python signature, all but four by keyword.
     fn new(
@@ -147,6 +75,7 @@ impl DriveServer {
         read_only: bool,
         cut_at: Option<&str>,
         log_writes: Option<PathBuf>,
+        pace: bool,
     ) -> PyResult<DriveServer> {
         let cut_at: Option<CutAt> = cut_at.map(str::parse).transpose().map_err(errors::input)?;
         let address = match (socket, tcp) {
@@ -159,8 +88,13 @@ impl DriveServer {
             || {
                 let caller = Caller::new(None);
                 let loaded = configs::load_drive(py, kind, &source, &sets, &caller)?;
-                let opened = py.detach(|| Drive::open(&loaded.config, &image, read_only));
-                let served = Arc::new(ServedDrive::new(caller.result(opened, errors::run)?));
+                let opened = py.detach(|| {
+                    let drive = Drive::open(&loaded.config, &image, read_only)?;
+                    let model = if pace { Some(drive.paced_model()?) } else { None };
+                    Ok((drive, model))
+                });
+                let (drive, model) = caller.result(opened, errors::run)?;
+                let served = Arc::new(ServedDrive::new(drive));
                 let mut blocks: Arc<dyn Blocks> = served.clone();
                 if let Some(at) = cut_at {
                     blocks = Arc::new(Cut::new(blocks, at));
@@ -170,8 +104,11 @@ impl DriveServer {
                 }
                 let listener = Listener::bind(&address).map_err(errors::input)?;
                 let (uri, warning) = (listener.uri(), listener.warning());
-                let server = Mutex::new(Some(serve::Server::start(blocks, listener, Limits::default())));
-                Ok(DriveServer { served, server, uri, warning })
+                let model = model.map(RunningModel::start);
+                let pace = model.as_ref().map(|model| Arc::clone(model.pace()));
+                let server = serve::Server::start_paced(blocks, listener, Limits::default(), pace);
+                let model = Mutex::new(model.map_or(ServerModel::None, ServerModel::Running));
+                Ok(DriveServer { served, server: Mutex::new(Some(server)), model, uri, warning })
             },
         )
     }
@@ -201,11 +138,12 @@ impl DriveServer {
             let server = server.as_ref().and_then(|server| server.as_ref());
             server.map_or((RequestCounts::default(), 0), |server| (server.counts(), server.connected()))
         });
-        let (figures, restart) = (py.detach(|| self.served.figures()), self.served.restart);
+        let model = self.model.lock().map_or(Value::Null, |model| model.to_json());
+        let (figures, restart) = (py.detach(|| self.served.figures()), self.served.restart());
         json!({
-            "size": self.served.size,
-            "page_size": self.served.page,
-            "read_only": self.served.is_read_only,
+            "size": self.served.size(),
+            "page_size": self.served.page_size(),
+            "read_only": self.served.read_only(),
             "connected": connected,
             "reads": counts.reads,
             "bytes_read": counts.read_bytes,
@@ -222,6 +160,7 @@ impl DriveServer {
             "erases": figures.erases,
             "restart": restart.to_json(),
             "restart_wall_s": restart.wall_s,
+            "pace": model,
         })
         .to_string()
     }
@@ -230,7 +169,11 @@ impl DriveServer {
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let stopped = py.detach(|| {
             let server = self.server.lock().ok().and_then(|mut server| server.take());
-            server.map_or(Ok(()), serve::Server::stop)
+            let stopped = server.map_or(Ok(()), serve::Server::stop);
+            if let Ok(mut model) = self.model.lock() {
+                model.end();
+            }
+            stopped
         });
         stopped.map_err(|error| errors::failed(format!("the drive cannot be closed: {error}")))
     }

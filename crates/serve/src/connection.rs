@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blocks::{self, Blocks, Error};
 use crate::counters::RequestCounters;
+use crate::pace::{PacedKind, PacedRequest};
 use crate::protocol::{
     CLIENT_FLAGS, ExportQuery, GREETING, NO_ZEROES, OPTION_DATA_MAX, OptionHead, RequestHead, ability, chunk,
     chunk_head, code, command, flag, info, option, option_reply, reply, simple_reply,
 };
+use crate::replies::PacedReplies;
 use crate::wire::{Wire, is_timeout};
 
 /// Options that a client may send before it chooses an export.
@@ -52,9 +54,9 @@ impl From<io::Error> for Gone {
     }
 }
 
-/// Serves one client to its end.
-pub(crate) fn serve<S: Read + Write>(stream: S, shared: &Shared<'_>) -> Gone {
-    let mut connection = Connection { wire: Wire::new(stream), shared, structured: false, data: Vec::new() };
+/// Serves one client to its end. Where replies are paced, others send them.
+pub(crate) fn serve<S: Read + Write>(stream: S, shared: &Shared<'_>, paced: Option<PacedReplies<'_>>) -> Gone {
+    let mut connection = Connection { wire: Wire::new(stream), shared, paced, structured: false, data: Vec::new() };
     let gone = connection.negotiate().and_then(|()| connection.answer());
     match gone {
         Ok(never) => match never {},
@@ -73,6 +75,7 @@ enum Never {}
 struct Connection<'a, S> {
     wire: Wire<S>,
     shared: &'a Shared<'a>,
+    paced: Option<PacedReplies<'a>>,
     structured: bool,
     data: Vec<u8>,
 }
@@ -187,6 +190,10 @@ impl<S: Read + Write> Connection<'_, S> {
 
     /// Answers requests until the client is gone.
     fn answer(&mut self) -> Result<Never, Gone> {
+        if self.paced.is_some() {
+            // From here on replies have a thread of their own.
+            self.wire.flush()?;
+        }
         while self.wire.wait()? {
             let request = RequestHead::parse(&self.wire.read_array()?)
                 .map_err(|magic| Gone::Problem(format!("it lost its way: {magic:#010x} is no request")))?;
@@ -198,8 +205,12 @@ impl<S: Read + Write> Connection<'_, S> {
                 self.wire.flush()?;
             }
             let taken = self.take(&request)?;
+            let number = self.paced.as_mut().filter(|_| taken.is_ok()).map(|paced| paced.begin(for_model(&request)));
             let done = taken.and_then(|()| self.carry_out(&request));
             self.reply(&request, done)?;
+            if let Some(paced) = &self.paced {
+                paced.send(number, std::mem::take(self.wire.output()));
+            }
             self.data.truncate(KEPT);
             self.data.shrink_to(KEPT);
             self.wire.relieve()?;
@@ -367,6 +378,19 @@ impl From<Error> for Refused {
         };
         Self::new(code, error.to_string())
     }
+}
+
+/// A request as the model sees it.
+fn for_model(request: &RequestHead) -> PacedRequest {
+    let RequestHead { flags, command, offset, length, .. } = *request;
+    let kind = match command {
+        command::READ => PacedKind::Read,
+        command::FLUSH => PacedKind::Flush,
+        command::TRIM => PacedKind::Trim,
+        command::WRITE_ZEROES if flags & flag::NO_HOLE == 0 => PacedKind::Trim,
+        _ => PacedKind::Write { fua: flags & flag::FUA != 0 },
+    };
+    PacedRequest { kind, offset, length: length.into() }
 }
 
 fn name(command: u16) -> Option<&'static str> {

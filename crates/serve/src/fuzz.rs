@@ -52,7 +52,7 @@ impl Write for &mut Script<'_> {
 fn session(memory: &Memory, input: &[u8], piece: usize, stopping: bool) -> (Vec<u8>, Gone) {
     let (counters, stopping) = (RequestCounters::default(), AtomicBool::new(stopping));
     let mut script = Script { input, piece, output: Vec::new() };
-    let gone = serve(&mut script, &Shared { blocks: memory, counters: &counters, stopping: &stopping });
+    let gone = serve(&mut script, &Shared { blocks: memory, counters: &counters, stopping: &stopping }, None);
     assert!(!stopping.load(Ordering::Relaxed) || counters.counts().written_bytes == 0);
     (script.output, gone)
 }

@@ -12,7 +12,9 @@ mod fuzz;
 mod listener;
 mod log_writes;
 pub mod memory;
+pub mod pace;
 mod protocol;
+mod replies;
 mod server;
 mod wire;
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ use crate::blocks::{Blocks, Error, LiveFigures};
 use crate::connection::{self, Gone, Shared};
 use crate::counters::{RequestCounters, RequestCounts};
 use crate::listener::{Listener, Peer};
+use crate::pace::Pacer;
+use crate::replies::{self, PacedReplies};
 
 /// Bounds that clients are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,8 @@ struct Running {
     blocks: Arc<dyn Blocks>,
     listener: Listener,
     limits: Limits,
+    /// What says when requests are answered, where that is not as soon as they are carried out.
+    pace: Option<Arc<Pacer>>,
     counters: RequestCounters,
     stopping: AtomicBool,
     state: Mutex<Connections>,
@@ -76,9 +80,14 @@ struct Connections {
 impl Server {
     /// Starts to serve `blocks` to those who connect to `listener`.
     pub fn start(blocks: Arc<dyn Blocks>, listener: Listener, limits: Limits) -> Self {
+        Self::start_paced(blocks, listener, limits, None)
+    }
+
+    /// The same; requests are answered no earlier than a model says.
+    pub fn start_paced(blocks: Arc<dyn Blocks>, listener: Listener, limits: Limits, pace: Option<Arc<Pacer>>) -> Self {
         let (counters, state, changed) = (RequestCounters::default(), Mutex::default(), Condvar::new());
         let stopping = AtomicBool::new(false);
-        let inner = Arc::new(Running { blocks, listener, limits, counters, stopping, state, changed });
+        let inner = Arc::new(Running { blocks, listener, limits, pace, counters, stopping, state, changed });
         let acceptor = thread::spawn({
             let inner = Arc::clone(&inner);
             move || inner.accept()
@@ -215,7 +224,10 @@ impl Running {
 
     fn serve(&self, number: u64, stream: Peer) {
         let shared = Shared { blocks: &*self.blocks, counters: &self.counters, stopping: &self.stopping };
-        let served = catch_unwind(AssertUnwindSafe(|| connection::serve(stream, &shared)));
+        let served = catch_unwind(AssertUnwindSafe(|| match &self.pace {
+            None => connection::serve(stream, &shared, None),
+            Some(pace) => serve_paced(stream, &shared, pace),
+        }));
         match served {
             Ok(Gone::Left) => {}
             Ok(Gone::Problem(_)) if self.stopping.load(Ordering::Relaxed) => {}
@@ -237,6 +249,23 @@ impl Running {
         self.listener.close();
         self.changed.notify_all();
     }
+}
+
+/// Serves one client, with a thread that sends the replies when they are due.
+fn serve_paced(stream: Peer, shared: &Shared<'_>, pace: &Pacer) -> Gone {
+    let mut output = match stream.again() {
+        Ok(output) => output,
+        Err(error) => return error.into(),
+    };
+    let (news, due) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if replies::send_when_due(&mut output, &due).is_err() {
+                output.shutdown(Shutdown::Both);
+            }
+        });
+        connection::serve(stream, shared, Some(PacedReplies::new(pace, news)))
+    })
 }
 
 fn text(panic: &(dyn std::any::Any + Send)) -> String {

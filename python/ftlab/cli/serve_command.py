@@ -51,6 +51,10 @@ def add_arguments(command: Parser) -> None:
         "--read-only", action="store_true", help="take no writes, and leave the image as it is"
     )
     command.add_argument(
+        "--pace", action="store_true",
+        help="answer no earlier than the simulated drive would: as `run.executor = timed` has it",
+    )  # fmt: skip
+    command.add_argument(
         "--cut-at", metavar="WHEN",
         help="cut the power: at an operation of the flash (a number or `random:SEED`), or `on-flush`",
     )  # fmt: skip
@@ -81,6 +85,7 @@ def _serve(options: argparse.Namespace) -> None:
         read_only=options.read_only,
         cut_at=options.cut_at,
         log_writes=options.log_writes,
+        pace=options.pace,
     )
     with _asked_to_end() as asked:
         _say_opened(json.loads(server.status()), server, time.monotonic() - began)
@@ -88,6 +93,7 @@ def _serve(options: argparse.Namespace) -> None:
     status = json.loads(server.status())
     if ended is None:
         server.stop()
+        status["pace"] = json.loads(server.status())["pace"]
     status["ended"] = ended or "asked to"
     if options.json:
         sys.stdout.write(json.dumps(status, indent=2) + "\n")
@@ -141,8 +147,19 @@ def _line(status: dict[str, Any], iops: float) -> str:
     waf = "-" if status["waf"] is None else f"{status['waf']:.2f}"
     return (
         f"{iops:,.0f} IOPS, WAF {waf}, {status['free_blocks']:,} blocks free, {status['erases']:,} erases, "
-        f"{status['connected']} clients"
+        f"{status['connected']} clients{_behind(status['pace'])}"
     )
+
+
+def _behind(pace: dict[str, Any] | None) -> str:
+    """How far a paced server falls behind, if it does."""
+    if pace is None:
+        return ""
+    if pace["has_ended"]:
+        return ", not paced any more: the model has ended"
+    if pace["late"] == 0:
+        return ", in time"
+    return f", {pace['late']:,} answers late, by up to {pace['behind_max_s'] * 1e3:,.1f} ms"
 
 
 def _summary(status: dict[str, Any]) -> str:
@@ -157,7 +174,22 @@ def _summary(status: dict[str, Any]) -> str:
         ("erases", f"{status['erases']:,}"),
         ("free blocks", f"{status['free_blocks']:,}"),
     ]
+    if status["pace"] is not None:
+        rows.extend(_pace_rows(status["pace"]))
     return "".join(f"{name:20} {value}\n" for name, value in rows)
+
+
+def _pace_rows(pace: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The latencies of the simulated drive, and how far the server kept up."""
+    latency = pace.get("latency", {})
+    if "ended" in latency:
+        yield "not paced to the end", latency["ended"].splitlines()[0]
+    for kind in ("read", "write", "flush"):
+        of = latency.get(kind)
+        if of is not None and of["mean"] is not None:
+            yield f"{kind} latency", f"mean {of['mean']:,.1f} us, p99 {of['p99']:,.1f} us, modelled"
+    late, most = pace["late"], pace["behind_max_s"] * 1e3
+    yield "late answers", f"{late:,} of {pace['completed']:,}, by up to {most:,.1f} ms"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ use nand::Image;
 
 use super::cost::RestartCost;
 use crate::device::{Device, policies};
+use crate::errors::RunError;
 use crate::state::{self, StateShape};
 
 /// The checkpoint of a device in which nothing is in flight.
@@ -21,6 +22,25 @@ pub(super) fn of(device: &Device, pages: PageMapping) -> io::Result<Vec<u8>> {
     state::write(&mut bytes, &saved)?;
     state::write(&mut bytes, &device.flash.nand().save())?;
     Ok(bytes)
+}
+
+/// Has a pristine device that stores nothing take over what another has, but for the bytes.
+pub(super) fn copy(from: &Device, to: &mut Device, config: &Config) -> Result<(), RunError> {
+    let (Some(of), Some(pages)) = (from.has.pages, to.has.pages) else { unreachable!("drives map pages") };
+    let failed = |why: &str| RunError::Failed(format!("the state of the drive cannot be taken over: {why}"));
+    let bytes = self::of(from, of).map_err(|error| failed(&error.to_string()))?;
+    let mut input = &bytes[..];
+    let shape = StateShape::of(to, config);
+    let numbers = state::read_message::<(u64, u64)>(&mut input, 2 * 10, 0);
+    let parts = numbers.and_then(|_| state::read_parts(&mut input, &shape));
+    let (saved, array) = parts.ok_or_else(|| failed("it is of another shape"))?;
+    pages
+        .restore(&mut to.ftl, || Ok::<_, ftl::OutOfMemory>(saved), &policies(config), config.run.seed)?
+        .map_err(|why| failed(&why))?;
+    to.flash.nand_mut().restore(array).map_err(failed)?;
+    to.flash.begin_passes();
+    to.fill_up_parts();
+    Ok(())
 }
 
 /// Has a pristine device take over an image and its checkpoint. Returns the cost of it, or the image where that cannot be.

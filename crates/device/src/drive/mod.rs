@@ -13,6 +13,7 @@ mod checkpoint;
 mod cost;
 pub(crate) mod executor;
 pub mod open;
+pub mod pace;
 mod protected;
 mod recorded;
 pub mod replay;

@@ -174,7 +174,7 @@ fn run(
 ) -> Result<(), RunError> {
     device.recorder = Recorder::new(shape(config, device.flash.geometry(), true));
     device.watchdog = Watchdog::new(config, device.flash.geometry());
-    let manner = TimedOptions { timeline: None, asks_all: true, cut };
+    let manner = TimedOptions { timeline: None, asks_all: true, cut, live: None };
     let mut watch = Watch::new(None, interrupt.clone());
     timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;
     Ok(())

@@ -291,6 +291,11 @@ impl Backend {
         self.bus.timers.advance()
     }
 
+    /// The instant of the next event; it is not the present yet.
+    pub(super) fn coming_instant(&self) -> Option<Instant> {
+        self.bus.timers.next()
+    }
+
     /// Something that happens at this instant. At one instant transfers end first, in the order of channels, then arrays.
     #[inline(always)]
     pub(super) fn take_event(&mut self) -> Option<Event> {

@@ -9,6 +9,7 @@ use workload::Workload;
 
 use super::context::Context;
 use super::front::Front;
+use super::front::live::Live;
 use super::front::tenants::Tenants;
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
@@ -47,6 +48,7 @@ impl Host {
     pub(super) fn new(
         config: &model::Host,
         tenants: Option<Box<Tenants>>,
+        live: Option<Box<Live>>,
         buffer: Option<Buffer>,
         bytes_of_request: u64,
     ) -> Host {
@@ -56,7 +58,7 @@ impl Host {
             replay,
             incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
-            requests: Requests::new(config.queue_depth, replay == Replay::Open, buffer.is_some(), tenants),
+            requests: Requests::new(config.queue_depth, replay == Replay::Open, buffer.is_some(), (tenants, live)),
             bytes_of_request,
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
             front: Front::new(config),
@@ -66,7 +68,7 @@ impl Host {
     /// True if no request is in the device or waits to enter it.
     pub(super) fn is_idle(&self, plan: &impl Plan) -> bool {
         let have_more = self.requests.tenants(plan).is_some_and(Tenants::have_more);
-        self.requests.are_none() && self.incoming.is_empty() && !have_more
+        self.requests.are_none() && self.incoming.is_empty() && !have_more && self.requests.live.is_none()
     }
 
     /// The lanes that commands and data pass, where they may take time.
@@ -185,9 +187,13 @@ impl Host {
     /// Draws the next requests, or of several tenants the next one, and asks for their map entries.
     fn draw(&mut self, context: &Context<'_, impl Plan>, workload: &mut Workload) -> Result<(), RunError> {
         self.drawn.clear();
-        match self.requests.tenants_mut(&context.plan) {
-            None => workload.fill(&mut self.drawn, BATCH)?,
-            Some(tenants) => self.drawn.extend(tenants.take(context.now, workload)?),
+        if let Some(live) = &mut self.requests.live {
+            live.draw(&mut self.drawn);
+        } else {
+            match self.requests.tenants_mut(&context.plan) {
+                None => workload.fill(&mut self.drawn, BATCH)?,
+                Some(tenants) => self.drawn.extend(tenants.take(context.now, workload)?),
+            }
         }
         for request in &self.drawn {
             if request.size > 0 {
@@ -231,6 +237,9 @@ impl Host {
         let arrived = if is_open { request.at } else { of_tenant.unwrap_or(context.now) };
         let id = self.requests.admit(&request, span, arrived);
         let tenant = self.requests.tenants_mut(&context.plan).map(|tenants| tenants.entered(id));
+        if let Some(live) = &mut self.requests.live {
+            live.entered(id);
+        }
         if is_open {
             self.requests.note_outside(id, (context.now - arrived).ns());
             context.device.recorder.holds(self.requests.count());

@@ -50,6 +50,8 @@ use commands::Commands;
 use context::Context;
 use die::Backend;
 
+use front::live::Live;
+pub use front::live::LiveHost;
 use front::ranges::ReadRanges;
 use front::tenants::Tenants;
 use host::Host;
@@ -111,6 +113,8 @@ pub(crate) struct TimedOptions {
     pub(crate) asks_all: bool,
     /// When the power goes off, if it does before the end.
     pub(crate) cut: Option<Instant>,
+    /// The host, where it lives outside: its requests are those of the run.
+    pub(crate) live: Option<Box<dyn LiveHost>>,
 }
 
 /// Runs a workload to its end; returns the timeline, if one was recorded.
@@ -122,7 +126,7 @@ pub(crate) fn run(
     options: TimedOptions,
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device);
-    let asks_all = options.asks_all || options.cut.is_some();
+    let asks_all = options.asks_all || options.cut.is_some() || options.live.is_some();
     let is_bare = plan::is_bare(device, config, options.timeline.is_some()) && !asks_all;
     let pages = plain::pages_of(device, config, buffer.is_some()).filter(|_| is_bare);
     let is_dynamic = device.allocation.dynamic().is_some();
@@ -207,9 +211,9 @@ impl Setup<'_, '_> {
         let now = Instant::ZERO;
         let interrupt = watch.interrupt.clone();
         let context = Context { device, queues, chip, wanted, waits, interrupt, now, draining: false, plan };
-        let cut = options.cut;
+        let (cut, live) = (options.cut, options.live.map(|host| Box::new(Live::new(host))));
         let backend = Backend::new(&context, timing, decides_early, options.timeline);
-        let host = Host::new(&config.host, tenants, buffer, bytes_of_request(config));
+        let host = Host::new(&config.host, tenants, live, buffer, bytes_of_request(config));
         let mut timed = Timed { workload, watch, context, host, commands, backend, asks_fill, told_room: None, cut };
         timed.run()?;
         Ok(timed.backend.into_timeline())

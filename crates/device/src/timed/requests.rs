@@ -4,6 +4,7 @@ use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
 use engine::memory::in_words;
 
 use super::context::Context;
+use super::front::live::Live;
 use super::front::tenants::Tenants;
 use super::plan::Plan;
 use super::queues::{RequestId, Transaction, Work};
@@ -57,6 +58,8 @@ pub(super) struct Requests {
     last_completion: Instant,
     /// The hosts that they are of, if there are several.
     tenants: Option<Box<Tenants>>,
+    /// The host outside that they are of, if they come as time passes there.
+    pub(super) live: Option<Box<Live>>,
 }
 
 impl Requests {
@@ -68,7 +71,7 @@ impl Requests {
         queue_depth: Option<u32>,
         is_open: bool,
         is_buffered: bool,
-        tenants: Option<Box<Tenants>>,
+        (tenants, live): (Option<Box<Tenants>>, Option<Box<Live>>),
     ) -> Requests {
         let none = Active {
             kind: RequestKind::Flush,
@@ -95,6 +98,7 @@ impl Requests {
             completions: 0,
             last_completion: Instant::ZERO,
             tenants,
+            live,
         }
     }
 
@@ -305,6 +309,9 @@ impl Requests {
         self.completions += 1;
         self.last_completion = context.now;
         context.complete(id, kind, arrived, bytes);
+        if let Some(live) = &mut self.live {
+            live.completed(context.now, id);
+        }
         if let Some(tenants) = self.tenants_mut(&context.plan) {
             let tenant = tenants.completed(context.now, id);
             context.device.recorder.completed_of(tenant, kind, arrived, context.now, bytes);

@@ -38,8 +38,8 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.cut_power();
             return Ok(());
         }
-        if P::Chip::ends_run(&self.context) {
-            self.end_life();
+        if P::Chip::ends_run(&self.context) || self.host.requests.live.as_ref().is_some_and(|live| live.has_left()) {
+            self.end_early();
             return Ok(());
         }
         assert!(self.host.is_idle(&self.context.plan), "the device stands still with requests in it");
@@ -53,9 +53,10 @@ impl<P: Plan> Timed<'_, '_, P> {
         Ok(())
     }
 
-    /// The device has become read-only: the run ends here. Requests in it are not complete, and what they wrote is in the controller.
+    /// The device has become read-only, or a host outside has left: the run ends here. Requests in it are not complete, and what they
+    /// wrote is in the controller.
     #[cold]
-    fn end_life(&mut self) {
+    fn end_early(&mut self) {
         self.drain();
         self.end_figures(self.context.now);
     }
@@ -88,10 +89,13 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             has_admitted = false;
-            if let Some(front) = self.host.front(&self.context.plan)
-                && front.has_changed()
-            {
-                self.backend.set_of_host(front.due());
+            if let Some(front) = self.host.front(&self.context.plan) {
+                if front.has_changed() {
+                    self.backend.set_of_host(front.due());
+                }
+                if self.host.requests.live.is_some() && !self.wait_outside() {
+                    return Ok(false);
+                }
             }
             let Some(now) = self.backend.next_instant() else { return Ok(false) };
             self.context.now = now;
@@ -118,6 +122,18 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             self.report()?;
         }
+    }
+
+    /// Waits until something happens: an event of the device, or a request of the host outside. Returns whether that is there still.
+    #[cold]
+    fn wait_outside(&mut self) -> bool {
+        let (next, now) = (self.backend.coming_instant(), self.context.now);
+        let Some(live) = &mut self.host.requests.live else { return true };
+        let Some(came) = live.wait(next) else { return false };
+        if next.is_none_or(|next| came < next) {
+            self.backend.set_arrival(came.max(now));
+        }
+        true
     }
 
     /// Reports progress now and then: between two requests there may be minutes of collections.

@@ -8,6 +8,7 @@ mod arbiter;
 pub(super) mod controller;
 mod lane;
 mod link;
+pub(super) mod live;
 mod passing;
 pub(super) mod ranges;
 pub(super) mod tenants;

@@ -1,0 +1,216 @@
+//! Answers in the time of a model: a request is answered when the device has done it, and no earlier than a model says.
+//!
+//! The model lives in a thread of its own. It sees each request as it comes, and waits until its next event is due on the clock, so that
+//! its time is that of the clients. Here is the clock between both sides: [`Pacer`] for those who take requests, [`PaceClock`] for the model.
+//! What an event does before it is due is up to the model; if it comes late with one, that is counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::{Duration, Instant};
+
+/// A completion that comes so much later than the model has it is late: threads of Linux sleep that inexactly.
+const LATE: Duration = Duration::from_micros(500);
+
+/// An event that is due so soon is not waited for: to sleep and to wake takes as long. If it completes a request, that is.
+const AHEAD: Duration = Duration::from_micros(10);
+
+/// The kind of a request, for the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacedKind {
+    /// A read.
+    Read,
+    /// A write, with FUA or without.
+    Write {
+        /// It is complete when it would outlive a loss of power.
+        fua: bool,
+    },
+    /// A flush.
+    Flush,
+    /// A discard.
+    Trim,
+}
+
+/// A request, without its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacedRequest {
+    /// What is to be done.
+    pub kind: PacedKind,
+    /// The first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// What is to be done when the model has completed a request.
+pub type Due = Box<dyn FnOnce() + Send>;
+
+/// A request on its way to the model.
+struct PacedArrival {
+    at_ns: u64,
+    request: PacedRequest,
+    due: Due,
+}
+
+/// How far the model kept up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PaceFigures {
+    /// Requests that the model completed.
+    pub completed: u64,
+    /// Those of them that it completed late, by more than half a millisecond.
+    pub late: u64,
+    /// The most that it was late.
+    pub behind_max_ns: u64,
+}
+
+#[derive(Default)]
+struct PaceCounts {
+    completed: AtomicU64,
+    late: AtomicU64,
+    behind_max_ns: AtomicU64,
+}
+
+/// The side of those who take requests.
+pub struct Pacer {
+    arrivals: Sender<PacedArrival>,
+    began: Instant,
+    kept: Arc<PaceCounts>,
+}
+
+/// The side of the model.
+pub struct PaceClock {
+    arrivals: Receiver<PacedArrival>,
+    began: Instant,
+    /// Requests that have come, and were not taken.
+    come: Vec<PacedArrival>,
+    /// Requests that the model has, by ticket.
+    in_model: BTreeMap<u64, Due>,
+    tickets: u64,
+    is_exact: bool,
+    kept: Arc<PaceCounts>,
+}
+
+/// Both sides of a clock that begins now.
+pub fn pace() -> (Pacer, PaceClock) {
+    let (sender, arrivals) = mpsc::channel();
+    let (began, kept) = (Instant::now(), Arc::<PaceCounts>::default());
+    let clock = PaceClock {
+        arrivals,
+        began,
+        come: Vec::new(),
+        in_model: BTreeMap::new(),
+        tickets: 0,
+        is_exact: false,
+        kept: Arc::clone(&kept),
+    };
+    (Pacer { arrivals: sender, began, kept }, clock)
+}
+
+impl Pacer {
+    /// A request has come; `due` is called when the model has completed it. Where there is no model any more that is at once.
+    pub fn begin(&self, request: PacedRequest, due: Due) {
+        let at_ns = self.began.elapsed().as_nanos() as u64;
+        if let Err(mpsc::SendError(arrival)) = self.arrivals.send(PacedArrival { at_ns, request, due }) {
+            (arrival.due)();
+        }
+    }
+
+    /// The same, for a thread that has nothing else to do: the end of the request can be waited for.
+    pub fn begin_waited(&self, request: PacedRequest) -> impl FnOnce() + use<> {
+        let (done, wait) = mpsc::sync_channel(1);
+        self.begin(
+            request,
+            Box::new(move || {
+                // Who does not wait any more needs no word.
+                let _ = done.send(());
+            }),
+        );
+        // An end of the model is an end of waiting.
+        move || {
+            let _ = wait.recv();
+        }
+    }
+
+    /// How far the model kept up.
+    pub fn figures(&self) -> PaceFigures {
+        let PaceCounts { completed, late, behind_max_ns } = &*self.kept;
+        PaceFigures {
+            completed: completed.load(Relaxed),
+            late: late.load(Relaxed),
+            behind_max_ns: behind_max_ns.load(Relaxed),
+        }
+    }
+}
+
+impl PaceClock {
+    /// Waits until that time, in nanoseconds since the beginning, or until a request comes before it. Returns which time it is for the
+    /// model; nothing when no request will come any more.
+    pub fn wait(&mut self, until_ns: Option<u64>) -> Option<u64> {
+        self.sleep_exactly();
+        if let Some(first) = self.come.first() {
+            return Some(until_ns.map_or(first.at_ns, |until| until.min(first.at_ns)));
+        }
+        let arrival = match until_ns {
+            None => self.arrivals.recv().ok()?,
+            Some(until) => {
+                let left = (self.began + Duration::from_nanos(until)).saturating_duration_since(Instant::now());
+                let found = match self.arrivals.try_recv() {
+                    Err(TryRecvError::Empty) if left > AHEAD => self.arrivals.recv_timeout(left),
+                    Err(TryRecvError::Empty) => return Some(until),
+                    Err(TryRecvError::Disconnected) => return None,
+                    Ok(arrival) => Ok(arrival),
+                };
+                match found {
+                    Ok(arrival) => arrival,
+                    Err(RecvTimeoutError::Timeout) => return Some(until),
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                }
+            }
+        };
+        let at_ns = arrival.at_ns;
+        self.come.push(arrival);
+        self.come.extend(self.arrivals.try_iter());
+        Some(until_ns.map_or(at_ns, |until| until.min(at_ns)))
+    }
+
+    /// Has the thread of the model wake when it is time: by default Linux gathers what is due within 50 microseconds.
+    fn sleep_exactly(&mut self) {
+        if !std::mem::replace(&mut self.is_exact, true) {
+            // Where that is not allowed, answers are some microseconds late.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        }
+    }
+
+    /// The requests that have come: when, what, and a number of each.
+    pub fn take(&mut self) -> impl Iterator<Item = (u64, PacedRequest, u64)> + '_ {
+        let PaceClock { come, in_model, tickets, .. } = self;
+        come.drain(..).map(|PacedArrival { at_ns, request, due }| {
+            *tickets += 1;
+            in_model.insert(*tickets, due);
+            (at_ns, request, *tickets)
+        })
+    }
+
+    /// The model has completed the request of that number, at that time.
+    pub fn completed(&mut self, ticket: u64, at_ns: u64) {
+        let Some(due) = self.in_model.remove(&ticket) else { return };
+        let now = || self.began.elapsed().as_nanos() as u64;
+        while now() < at_ns {
+            std::hint::spin_loop();
+        }
+        due();
+        let behind = now() - at_ns;
+        self.kept.completed.fetch_add(1, Relaxed);
+        self.kept.late.fetch_add(u64::from(behind > LATE.as_nanos() as u64), Relaxed);
+        self.kept.behind_max_ns.fetch_max(behind, Relaxed);
+    }
+}
+
+impl Drop for PaceClock {
+    /// Without a model nobody waits for it.
+    fn drop(&mut self) {
+        std::mem::take(&mut self.in_model).into_values().for_each(|due| due());
+        self.come.drain(..).chain(self.arrivals.try_iter()).for_each(|arrival| (arrival.due)());
+    }
+}

@@ -1,0 +1,124 @@
+//! A drive of real bytes as a block device, for any front: the server of this project, or nbdkit.
+//!
+//! Here the drive and its fronts meet. Neither knows the other: `serve` has no idea of flash, and `device` none of clients and clocks.
+
+mod paced;
+
+use std::sync::{Mutex, MutexGuard};
+
+use device::drive::{Drive, DriveError, RestartCost, SECTOR};
+use serve::{BlockSizes, Blocks, Error, LiveFigures};
+
+pub use paced::RunningModel;
+
+/// The longest read or write: what a Linux host sends at most is a third of it.
+const LONGEST: u32 = 4 << 20;
+
+/// A drive, as the server knows it. One request at a time.
+pub struct ServedDrive {
+    drive: Mutex<Drive>,
+    size: u64,
+    page: u32,
+    is_read_only: bool,
+    restart: RestartCost,
+}
+
+impl ServedDrive {
+    /// A drive that was opened.
+    pub fn new(drive: Drive) -> ServedDrive {
+        let (size, page, is_read_only) = (drive.size(), drive.page_size() as u32, drive.is_read_only());
+        let restart = drive.restart();
+        ServedDrive { size, page, is_read_only, restart, drive: Mutex::new(drive) }
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> u32 {
+        self.page
+    }
+
+    /// The cost of the restart when it was opened.
+    pub fn restart(&self) -> RestartCost {
+        self.restart
+    }
+
+    fn drive(&self) -> Result<MutexGuard<'_, Drive>, Error> {
+        self.drive.lock().map_err(|_| Error::Io("the device broke in an earlier request".into()))
+    }
+
+    fn carry_out(&self, request: impl FnOnce(&mut Drive) -> Result<(), DriveError>) -> Result<(), Error> {
+        request(&mut *self.drive()?).map_err(|error| match error {
+            DriveError::NoSpace => Error::NoSpace,
+            DriveError::PowerCut => Error::PowerCut,
+            DriveError::ReadOnly => Error::ReadOnly,
+            error @ (DriveError::Unreadable { .. } | DriveError::Image(_)) => Error::Io(error.to_string()),
+        })
+    }
+}
+
+impl Blocks for ServedDrive {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn block_sizes(&self) -> BlockSizes {
+        let preferred = if self.page.is_power_of_two() { self.page.max(512) } else { 4096 };
+        BlockSizes { minimum: SECTOR as u32, preferred, maximum: LONGEST }
+    }
+
+    fn read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Error> {
+        self.carry_out(|drive| drive.read(offset, data))
+    }
+
+    fn write(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Error> {
+        self.carry_out(|drive| drive.write(offset, data, fua))
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        self.carry_out(Drive::flush)
+    }
+
+    fn trim(&self, offset: u64, length: u64) -> Result<(), Error> {
+        self.carry_out(|drive| drive.trim(offset, length))
+    }
+
+    fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error> {
+        if may_trim {
+            self.trim(offset, length)?;
+        } else {
+            // In pieces, so that others get their turn.
+            for at in (offset..offset + length).step_by(LONGEST as usize) {
+                let piece = u64::from(LONGEST).min(offset + length - at);
+                self.carry_out(|drive| drive.write_zeros(at, piece, false))?;
+            }
+        }
+        if fua { self.flush() } else { Ok(()) }
+    }
+
+    fn cut_after(&self, operations: u64) {
+        if let Ok(mut drive) = self.drive() {
+            match operations.checked_sub(1) {
+                None => drive.cut(),
+                Some(before) => drive.cut_after(before, true),
+            }
+        }
+    }
+
+    fn figures(&self) -> LiveFigures {
+        self.drive().map_or_else(
+            |_| LiveFigures::default(),
+            |drive| LiveFigures {
+                waf: drive.write_amplification(),
+                free_blocks: Some(drive.free_blocks()),
+                erases: Some(drive.erases()),
+            },
+        )
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        self.carry_out(Drive::close)
+    }
+}
