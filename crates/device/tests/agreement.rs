@@ -98,7 +98,7 @@ fn whole_pages(seed: u64, config: &Config) -> TraceFile {
 /// somebody waits. With two passes it does not count dummy pages at the end whose second pass has not come.
 #[test]
 fn what_is_programmed_together_agrees() {
-    let (mut filled, mut collected, mut compared) = (0.0, 0.0, BTreeMap::new());
+    let (mut filled, mut collected, mut with_map, mut compared) = (0.0, 0.0, 0, BTreeMap::new());
     for seed in 0..240 {
         let mut config = random_config(seed + 3_100_000);
         make_one_shot(&mut config, seed, seed % 2 == 1);
@@ -112,6 +112,10 @@ fn what_is_programmed_together_agrees() {
         }
         let programming = config.device.features.get("programming").name;
         let two_pass = programming == "two-pass";
+        if unit != "page" && programming == "page" && seed % 2 == 0 {
+            let entries = [4, 30, 2000][seed as usize % 5 % 3];
+            choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(8 * 64 * entries))]);
+        }
         if looks_at_time(&config) || config.ftl.get("reclaim_unit").name == "superblock" {
             continue;
         }
@@ -139,10 +143,12 @@ fn what_is_programmed_together_agrees() {
         let summary = run(&config);
         filled += figure(&summary, "flash.by_cause.pad.programs");
         collected += figure(&summary, "gc.moved_pages");
+        with_map += u32::from(figure(&summary, "flash.by_cause.mapping.programs") > 0.0);
         *compared.entry((unit, programming)).or_insert(0) += 1;
         assert_eq!(figure(&summary, "flash.first_passes") > 0.0, two_pass);
     }
     assert!(filled > 1000.0 && collected > 1000.0, "{filled} filled up, {collected} moved");
+    assert!(with_map >= 5, "{with_map} with a map in flash");
     assert!(compared.len() == 11 && compared.values().all(|&cases| cases >= 2), "{compared:?}");
 }
 

@@ -224,6 +224,26 @@ fn a_map_in_flash_survives() {
     }
 }
 
+/// Map units of a half and a quarter of a page, whose translation pages are flash pages, or rows of twin blocks.
+#[test]
+fn a_map_in_flash_of_units_survives() {
+    let map = ["ftl.mapping.dftl.cache=\"2KiB\"", "device.over_provisioning=2.5"];
+    let besides = [
+        ("nothing", &["ftl.allocation=\"CWDP\""][..]),
+        ("twin blocks", &["ftl.allocation=\"CWDP\"", "ftl.reclaim_unit=\"twin\""]),
+        ("free dies", &["ftl.allocation=\"F2\""]),
+        ("two streams", &["ftl.allocation=\"CWDP\"", "ftl.separation=\"host-gc\""]),
+        ("a write buffer", &["ftl.allocation=\"CWDP\"", "ftl.write_buffer.lru.size=\"128KiB\""]),
+    ];
+    for unit in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""] {
+        for (what, sets) in besides {
+            assert_survives(&format!("{unit} {what}"), &[&SUPERCAP[..], &[unit], &map, &ROOM, sets].concat());
+            let failing = [&SLC[..], &[unit], &map, &ROOM, sets].concat();
+            assert_survives_failures(&format!("{unit} {what}"), &failing, &ALL_WITH_FAILURES);
+        }
+    }
+}
+
 #[test]
 fn pages_that_share_a_wordline_are_lost_without_a_protection() {
     assert!(cut(&["ftl.paired_page=\"none\""], false).losing > 0);

@@ -68,6 +68,48 @@ fn uniform_writes_meet_the_closed_form() {
     }
 }
 
+/// Parts of a flash page to a map unit.
+const PARTS: [u32; 3] = [2, 4, 8];
+
+/// The same with map units of 512 bytes: an entry of each unit, and as many times more of them on a flash page. An update reads a flash
+/// page and programs it, which are so many units.
+#[test]
+fn units_below_the_page_meet_the_closed_form() {
+    for parts in PARTS {
+        let (units, entries) = (4096u32, 1024u32);
+        let mut config = plain(1, 1, 1, 1, 1024 / parts, 128);
+        config.device.page_size = 512 * parts;
+        config.device.user_capacity = u64::from(units) * 512;
+        config.run.checks = Checks::Fast;
+        config.run.executor = Executor::Count;
+        choose(&mut config.ftl, "map_unit", "512B", &[]);
+        cache(&mut config, 1, entries);
+        config.workload.source = Source::Generator(generator("uniform", 512, 0.0, config.device.user_capacity));
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        config.workload.end = End { requests: Some(24_000), ..End::default() };
+        let summary = run(&config);
+        assert_eq!(figure(&summary, "gc.invocations"), 0.0, "{parts}");
+        let (n, c, e) = (f64::from(units), f64::from(entries), f64::from(128 * parts));
+        let (hit, rate) = (c / n, e / n);
+        let write_backs = 1.0 / (rate * -n * (1.0 - hit).ln() + 1.0 / (1.0 - hit));
+        let misses = 1.0 - dftl(&summary, "hit_fraction");
+        assert!((misses / (1.0 - c / n) - 1.0).abs() < 0.01, "{parts} parts: {misses} misses a write");
+        let found = dftl(&summary, "write_backs") / 24_000.0;
+        assert!(
+            (found / write_backs - 1.0).abs() < 0.03,
+            "{parts} parts: {found} write-backs, {write_backs} by theory"
+        );
+        let written = dftl(&summary, "write_backs") * f64::from(parts);
+        assert_eq!(mapping(&summary, "programs"), written, "{parts} parts");
+        assert_eq!(mapping(&summary, "reads"), dftl(&summary, "write_backs") + dftl(&summary, "fetches"));
+        // Nothing but the map is written besides, in bytes as in units.
+        let host = figure(&summary, "flash.by_cause.host.programs");
+        let others = figure(&summary, "flash.by_cause.pad.programs");
+        assert_eq!(figure(&summary, "waf_units"), (host + written + others) / host);
+        assert!((figure(&summary, "waf") - figure(&summary, "waf_units")).abs() < 1e-9);
+    }
+}
+
 /// Every program of a translation page is preceded by a read of it: updates and copies alike.
 #[test]
 fn reads_of_translation_pages_are_fetches_and_updates() {
@@ -100,17 +142,28 @@ fn reads_of_translation_pages_are_fetches_and_updates() {
 /// blocks more free: the same victims, the same moves.
 #[test]
 fn a_cache_as_large_as_the_map_is_page_mapping() {
-    for victim in ["greedy", "cost-benefit", "fifo"] {
+    for (victim, unit) in [
+        ("greedy", "page"),
+        ("cost-benefit", "page"),
+        ("fifo", "page"),
+        ("greedy", "4KiB"),
+        ("fifo", "2KiB"),
+        ("greedy", "1KiB"),
+    ] {
         let mut config = plain(2, 1, 1, 2, 64, 32);
         config.device.user_capacity = 4 * 52 * 32 * 8192;
+        choose(&mut config.ftl, "map_unit", unit, &[]);
+        let size = ftl::map_unit::size(config.ftl.get("map_unit")).unwrap_or(8192);
+        let parts = 8192 / size;
         config.run.checks = Checks::Fast;
         config.run.executor = Executor::Count;
         choose(&mut config.ftl, "victim", victim, &[]);
         write(&mut config, "uniform", 3);
+        config.workload.source = Source::Generator(generator("uniform", size.into(), 0.0, config.device.user_capacity));
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 5.into())]);
         let page = run(&config);
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.into())]);
-        cache(&mut config, 4, 52 * 32);
+        cache(&mut config, 4, 52 * 32 * parts);
         let dftl_run = run(&config);
         assert_eq!((mapping(&dftl_run, "reads"), mapping(&dftl_run, "programs")), (0.0, 0.0));
         assert_eq!((dftl(&dftl_run, "hit_fraction"), dftl(&dftl_run, "moved_cached_fraction")), (1.0, 1.0));
@@ -118,7 +171,8 @@ fn a_cache_as_large_as_the_map_is_page_mapping() {
         let moved = |summary: &Value| figure(summary, "gc.moved_pages");
         assert!(moved(&page) > 10_000.0);
         let (page, found) = (moved(&page), moved(&dftl_run));
-        assert!((page - found).abs() <= 4.0 * 32.0, "{victim}: {found} pages moved, {page} with the map in DRAM");
+        let last = f64::from(4 * 32 * parts);
+        assert!((page - found).abs() <= last, "{victim}, {unit}: {found} moved, {page} with the map in DRAM");
     }
 }
 
@@ -240,6 +294,68 @@ fn more_entries_less_write_amplification() {
     };
     let found = [2, 64, 1000, 4000, 110 * 64].map(waf);
     assert!(found.is_sorted_by(|more, fewer| more > fewer), "{found:?}");
+}
+
+/// Beside the map that is written, the cache decides nothing: with units of a part of a page, too, data move as often, and what comes on
+/// top are the flash pages of the map.
+#[test]
+fn what_a_small_cache_costs_are_writes_of_the_map() {
+    for parts in PARTS {
+        let mut config = plain(1, 1, 1, 1, 256, 32);
+        config.device.page_size = 512 * parts;
+        config.device.user_capacity = 200 * 32 * u64::from(config.device.page_size);
+        config.run.checks = Checks::Fast;
+        config.run.executor = Executor::Count;
+        choose(&mut config.ftl, "map_unit", "512B", &[]);
+        config.workload.source = Source::Generator(generator("uniform", 512, 0.0, config.device.user_capacity));
+        config.workload.end = End { volume: Some(2 * config.device.user_capacity), ..End::default() };
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        let mut of = |entries| {
+            cache(&mut config, 1, entries);
+            run(&config)
+        };
+        let (all, few) = (of(200 * 32 * parts), of(16 * parts));
+        assert_eq!(mapping(&all, "programs"), 0.0);
+        let updates = ["write_backs", "gc_updates"].map(|name| dftl(&few, name)).iter().sum::<f64>() * f64::from(parts);
+        let copies = mapping(&few, "programs") - updates;
+        assert!(copies >= 0.0 && copies % f64::from(parts) == 0.0, "translation pages move as a whole: {copies}");
+        let moved =
+            |summary: &Value| figure(summary, "gc.moved_pages") / figure(summary, "flash.by_cause.host.programs");
+        let of_map = mapping(&few, "programs") / figure(&few, "flash.by_cause.host.programs");
+        let (waf, least) = (figure(&few, "waf_units"), 1.0 + moved(&all) + of_map);
+        // Blocks of the map are blocks that data have not.
+        assert!(
+            waf > 0.99 * least && waf < 1.15 * least,
+            "{parts} parts: WAF {waf}, {least} with the map's writes alone"
+        );
+    }
+}
+
+/// A translation page of a row of twin blocks is read and written with one command on both planes, and a unit of a page of each plane
+/// makes one of them, too.
+#[test]
+fn translation_pages_are_as_wide_as_what_is_programmed_at_once() {
+    let run = |unit: &str, reclaim_unit: &str| {
+        let mut config = plain(1, 1, 1, 2, 64, 32);
+        config.device.page_size = 2048;
+        config.device.multiplane = base::Multiplane::Pac;
+        config.device.user_capacity = 2 * 40 * 32 * 2048;
+        choose(&mut config.ftl, "map_unit", unit, &[]);
+        choose(&mut config.ftl, "reclaim_unit", reclaim_unit, &[]);
+        cache(&mut config, 2, 64);
+        config.workload.source = Source::Generator(generator("uniform", 4096, 0.3, config.device.user_capacity));
+        config.workload.end = End { requests: Some(2000), ..End::default() };
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        run(&config)
+    };
+    // 512 entries on a page of 2 KiB, twice as many on a row, of 2,560 and 5,120 units: of each plane, or of the die.
+    let pages = |unit, reclaim_unit| dftl(&run(unit, reclaim_unit), "translation_pages");
+    assert_eq!((pages("page", "block"), pages("1KiB", "block"), pages("512B", "block")), (6.0, 10.0, 20.0));
+    assert_eq!((pages("page", "twin"), pages("1KiB", "twin"), pages("512B", "twin")), (5.0, 5.0, 10.0));
+    assert_eq!(pages("4KiB", "block"), 2.0);
+    let twin = run("1KiB", "twin");
+    assert_eq!(mapping(&twin, "programs") % 4.0, 0.0);
+    assert!(mapping(&twin, "programs") > 1000.0);
 }
 
 const READ_US: f64 = 75.0 + 40.96;

@@ -389,7 +389,6 @@ fn random_devices_on_map_units_keep_their_data() {
         let parts = [2, 4, 8][(seed / u64::from(SUBSETS)) as usize % 3];
         config.device.page_size = 512 * parts;
         config.device.blocks_per_plane += 16;
-        choose(&mut config.ftl, "mapping", "page", &[]);
         choose(&mut config.ftl, "map_unit", "512B", &[]);
         let [full, low] = config.device.wear.read_limit.expect("a limit");
         config.device.wear.read_limit = Some([full * parts, low * parts]);

@@ -199,7 +199,7 @@ impl<M: Mechanisms> PageMap<M> {
     fn may_fetch(&self, domain: Domain) -> bool {
         let parts = self.mechanisms.parts();
         let (Some(map), Some(reads)) = (parts.map, parts.reads) else { return true };
-        map.wanted_page(&self.kernel, domain).is_none_or(|at| reads.may_read(&self.kernel, at))
+        map.wanted_page(&self.kernel, domain).all(|at| reads.may_read(&self.kernel, at))
     }
 
     /// A step of a mechanism; if it programs a page of the map or a dummy page, what has to be safe first.

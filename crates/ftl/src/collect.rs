@@ -161,8 +161,13 @@ impl<M: Mechanisms> PageMap<M> {
             Op::Combine | Op::Reprogram => {
                 self.pages_read(group.pages());
                 let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
-                if !array.combined(cause, group.pages(), placed) {
-                    self.repair(placed.at, DataSource::Controller, array);
+                let (mut rest, mut sources) = (Some(placed), group.pages());
+                while let Some(placed) = rest {
+                    if !array.combined(cause, sources, placed) {
+                        self.repair(placed.at, DataSource::Controller, array);
+                    }
+                    sources = &[];
+                    rest = self.combine_rest(domain);
                 }
                 if op == Op::Combine {
                     self.committed(domain);
@@ -175,7 +180,7 @@ impl<M: Mechanisms> PageMap<M> {
             }
             Op::Read => {
                 self.pages_read(group.pages());
-                array.read(cause, group.pages()[0]);
+                group.pages().iter().for_each(|&page| array.read(cause, page));
                 if let Some(map) = self.mechanisms.parts_mut().map {
                     map.fetched(&mut self.kernel, domain);
                 }

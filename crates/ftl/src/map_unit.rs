@@ -137,8 +137,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         (
             policies.mapping,
             "mapping",
-            &["page"],
-            "page mapping alone: the others read single pages back as soon as they are written",
+            &["page", "dftl"],
+            "page mapping, its map in DRAM or in flash: the merges of hybrid mapping put each page at an offset of its own",
         ),
         (
             policies.paired_page,

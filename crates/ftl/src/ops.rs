@@ -18,9 +18,10 @@ pub enum Op {
     /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`](crate::Group::pads)
     /// says ([`Ftl::place`](crate::Ftl::place)). A copyback is both at once, and has no dummy pages.
     Move(How),
-    /// Read the pages of the group, if there are any, then place and program one page that is made of them.
+    /// Read the pages of the group, if there are any, then place and program one page that is made of them; of a page of the map all
+    /// its parts ([`MapInFlash::place_rest`](crate::MapInFlash::place_rest)).
     Combine,
-    /// Read the page of the group, then say so ([`MapInFlash::fetched`](crate::MapInFlash::fetched)).
+    /// Read the page of the group, with all its parts, then say so ([`MapInFlash::fetched`](crate::MapInFlash::fetched)).
     Read,
     /// Place and program a dummy page.
     Pad,
@@ -52,7 +53,7 @@ pub enum PagePayload {
     Data(Lpn),
     /// The exclusive-or of the pages that were read; of a single page: its copy.
     Parity,
-    /// The next version of this page of the map, behind those of the host.
+    /// The next version of this page of the map, behind those of the host, or of a part of one.
     Map(Lpn),
     /// Nothing.
     Nothing,

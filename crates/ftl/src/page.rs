@@ -10,7 +10,7 @@ use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Frontier, Job, Kernel, PageKind, Placement, Saved, Stream, Why};
-use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, PageOrigin, Product};
+use crate::mechanism::{Arrival, Combined, Keepers, Mechanisms, NewPage, PageOrigin, Product};
 use crate::ops::{Erasure, How, Op, PagePayload, Placed, Step, Way};
 use crate::paced::HostPace;
 use crate::round_robin::RoundRobin;
@@ -499,19 +499,29 @@ impl<M: Mechanisms> PageMap<M> {
         suits: &mut dyn FnMut(Ppn) -> bool,
     ) -> Option<Placed> {
         let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages, suits)?;
-        let at = combined.place.at;
-        let (holds, tag) = match combined.product {
+        Some(self.combined(domain, combined, pages))
+    }
+
+    /// Places the rest of what was combined last, part by part.
+    pub(crate) fn combine_rest(&mut self, domain: Domain) -> Option<Placed> {
+        let combined = self.mechanisms.parts_mut().map?.place_part(&mut self.kernel, domain)?;
+        Some(self.combined(domain, combined, &[]))
+    }
+
+    fn combined(&mut self, domain: Domain, Combined { place, product }: Combined, pages: &[Ppn]) -> Placed {
+        let at = place.at;
+        let (holds, tag) = match product {
             Product::Map(lpn) => {
-                self.note_placed(domain, lpn, combined.place, PageOrigin::Map);
+                self.note_placed(domain, lpn, place, PageOrigin::Map);
                 (PagePayload::Map(lpn), self.kernel.map_spare(lpn, at))
             }
             Product::Backup => (PagePayload::Parity, self.backup_tag(pages)),
-            Product::Guard => return Some(Placed { at, holds: PagePayload::Nothing, tag: 0, way: Way::Again }),
+            Product::Guard => return Placed { at, holds: PagePayload::Nothing, tag: 0, way: Way::Again },
         };
         if holds == PagePayload::Parity {
             self.settle(domain);
         }
-        Some(self.announced(at, holds, tag))
+        self.announced(at, holds, tag)
     }
 
     fn backup_tag(&mut self, pages: &[Ppn]) -> u128 {

@@ -41,6 +41,7 @@ impl<M: Mechanisms> PageMap<M> {
             hurt = self.hurt_below(domain, at);
             hurt.extend(self.kernel.lpn_at(at).map(|lpn| Hurt { lpn, at, source }));
         }
+        self.make_map_whole(&mut hurt);
         let stream = self.kernel.stream_of(unit);
         if self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit) {
             self.seal(domain, stream);
@@ -113,6 +114,24 @@ impl<M: Mechanisms> PageMap<M> {
     fn hurt_with(&self, held: Vec<Ppn>) -> Vec<Hurt> {
         let hurt = |at| Some(Hurt { lpn: self.kernel.lpn_at(at)?, at, source: DataSource::PageBuffer(at) });
         held.into_iter().filter_map(hurt).collect()
+    }
+
+    /// Pages of the map go elsewhere as a whole, also where a part of one is programmed already.
+    fn make_map_whole(&self, hurt: &mut Vec<Hurt>) {
+        let Some(map) = self.mechanisms.parts().map.filter(|map| map.has_parts()) else { return };
+        if hurt.first().is_none_or(|page| !self.kernel.is_of_map(page.lpn)) {
+            // A unit has pages of the map alone, or none.
+            return;
+        }
+        let parts: Vec<Lpn> = hurt.iter().flat_map(|page| map.parts_with(page.lpn)).collect();
+        for lpn in parts {
+            if let Some(at) = self.kernel.lookup(lpn)
+                && hurt.iter().all(|known| known.at != at)
+            {
+                hurt.push(Hurt { lpn, at, source: DataSource::Page(at) });
+            }
+        }
+        hurt.sort_by_key(|page| page.lpn);
     }
 
     /// Where a protection has the data of a page.

@@ -542,11 +542,13 @@ impl Device {
         }
     }
 
-    /// Takes note of what the array has come to have of pages that waited for others.
+    /// Takes note of what the array has come to have of pages of the host that waited for others.
     #[inline]
     fn note_landed(&mut self) {
         while let Some(Stamp { lpn, version }) = self.flash.take_landed() {
-            self.programmed(lpn, version);
+            if lpn.0 < self.has.user_pages {
+                self.programmed(lpn, version);
+            }
         }
     }
 

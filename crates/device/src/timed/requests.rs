@@ -369,10 +369,16 @@ impl Requests {
         if is_dynamic {
             return;
         }
-        let stripe = stripe(context);
-        let queues = &mut context.queues;
+        let (stripe, parts) = (stripe(context), context.device.flash.geometry().parts);
+        let (queues, allocation) = (&mut context.queues, &context.device.allocation);
+        let queue_of = |page| allocation.queue_of(Lpn(page));
         for first in span.first..span.end.min(span.first.saturating_add(stripe)) {
-            let queue = context.device.allocation.queue_of(Lpn(first));
+            let queue = queue_of(first);
+            let is_behind = |other| other < first && queue_of(other) == queue;
+            // The parts of a flash page are of one queue, those of the first one perhaps at both ends of the stripe.
+            if parts > 1 && first > span.first && (is_behind(first - 1) || is_behind(span.first)) {
+                continue;
+            }
             let age = queues.next_age();
             let work = Work::Trim { request, end: Lpn(span.end) };
             let trim = queues.insert(Transaction::new(age, Lpn(first), 0, work, context.device.parts.whole()));
@@ -391,8 +397,11 @@ impl Requests {
         };
         context.queues.remove_write(Queue::of_domain(domain), None, first);
         context.queues.release(first);
-        for page in (lpn.0..end.0).step_by(stripe(context) as usize) {
-            context.device.ftl.trim(Lpn(page));
+        let parts = context.device.flash.geometry().parts;
+        for start in (lpn.0 - lpn.0 % parts..end.0).step_by(stripe(context) as usize) {
+            for page in start.max(lpn.0)..end.0.min(start + parts) {
+                context.device.ftl.trim(Lpn(page));
+            }
         }
         self.trims_waiting -= 1;
         self.part_done(context, request);

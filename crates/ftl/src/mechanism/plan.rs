@@ -22,7 +22,7 @@ impl SpacePlan {
     pub(crate) fn new(policies: &Policies<'_>, geometry: &Geometry) -> SpacePlan {
         let mut needs = All::needs(policies, geometry).unwrap_or(Needs::NONE);
         let axes = needs.axes;
-        let of_pairs = if policies.has_map() && needs.beside { dftl::RESERVE_BESIDE } else { 0 };
+        let of_pairs = if policies.has_map() && needs.beside { dftl::opens(geometry) } else { 0 };
         needs.reserve += of_pairs;
         let mut of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
         let of_copies = crate::kernel::streams_of_copies(axes);
@@ -47,7 +47,7 @@ impl SpacePlan {
         let of_refresh = disturb::opens(policies, geometry, axes);
         if of_refresh > 0 {
             // Pages of a map are updated for those that a refresh moves, too, and for those that went under host pages before.
-            let of_map = if policies.has_map() { dftl::OPENS } else { 0 };
+            let of_map = if policies.has_map() { dftl::opens(geometry) } else { 0 };
             needs.for_refresh = of_victim + of_refresh + of_map + of_pairs;
             needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
         }
@@ -112,7 +112,7 @@ impl SpacePlan {
 
     /// Pages of a map in flash beside so many of the host; none where the map is in DRAM.
     pub(crate) fn map_pages(&self, geometry: &Geometry, user_pages: u64) -> u64 {
-        if self.has_map { dftl::translation_pages(geometry, user_pages) } else { 0 }
+        if self.has_map { dftl::map_pages(geometry, user_pages) } else { 0 }
     }
 
     /// The memory of kernel and mechanisms.

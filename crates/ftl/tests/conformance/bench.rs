@@ -206,8 +206,9 @@ impl Bench {
             Op::Pad => self.fill(domain, step),
             Op::Reprogram => panic!("reads disturb nothing here"),
             Op::Read => {
-                let [page] = group.pages() else { panic!("one translation page is fetched") };
-                assert!(self.stored[&page.0].0 >= self.has.user_pages, "a translation page is fetched");
+                let pages: Vec<u32> = group.pages().iter().map(|page| self.stored[&page.0].0).collect();
+                assert!(pages[0] >= self.has.user_pages, "a translation page is fetched");
+                assert!(pages.windows(2).all(|two| two[1] == two[0] + 1), "all its parts are: {pages:?}");
                 self.has.map.expect("a map in flash").fetched(&mut self.ftl, domain);
             }
             Op::Erase(unit) => {
@@ -238,12 +239,26 @@ impl Bench {
             }
             PagePayload::Map(lpn) => {
                 assert!(lpn.0 >= self.has.user_pages);
-                if let [old] = group.pages() {
+                if let Some(old) = group.pages().first() {
                     assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
                 }
                 self.program(placed, (lpn.0, 0));
+                let map = self.has.map.expect("a map in flash");
+                let mut parts = 1;
+                while let Some(placed) = map.place_rest(&mut self.ftl, domain) {
+                    let part = lpn.0 + parts;
+                    assert_eq!(placed.holds, PagePayload::Map(Lpn(part)));
+                    self.program(placed, (part, 0));
+                    parts += 1;
+                }
+                let geometry = self.geometry;
+                assert_eq!(
+                    parts,
+                    if geometry.parts == 1 { 1 } else { geometry.row_slots() },
+                    "all that is programmed at once"
+                );
                 self.check();
-                self.has.map.expect("a map in flash").committed(&mut self.ftl, domain);
+                map.committed(&mut self.ftl, domain);
             }
             holds => panic!("{holds:?} is not made of other pages"),
         }

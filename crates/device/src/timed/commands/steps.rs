@@ -292,6 +292,11 @@ impl Commands {
         let Some(placed) = place(context.device, domain, step, group.pages(), suits) else { return false };
         context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
         add_program(context, command, domain, placed, data, None);
+        while let Some(map) = context.device.has.map
+            && let Some(part) = map.place_rest(&mut context.device.ftl, domain)
+        {
+            add_program(context, command, domain, part, Content::EMPTY, None);
+        }
         true
     }
 

@@ -37,8 +37,13 @@ impl Dftl {
         Ok(())
     }
 
-    /// Translation pages and data lie in units of their own, and the closed ones of translation pages are known.
+    /// Translation pages and data lie in units of their own, each translation page as a whole, and the closed units of translation
+    /// pages are known.
     fn check_translation_units(&self, kernel: &Kernel) -> Result<(), String> {
+        if let Some(page) = (0..self.causes.len() as u32).find(|&page| !self.is_whole(kernel, page)) {
+            let at: Vec<_> = self.parts_of(page).map(|part| kernel.lookup(part)).collect();
+            return Err(format!("translation page {page} lies in parts, at {at:?}"));
+        }
         for ppn in (0..kernel.geometry().pages() as u32).map(base::Ppn) {
             let Some(lpn) = kernel.lpn_at(ppn) else { continue };
             let unit = kernel.geometry().unit_of(ppn);

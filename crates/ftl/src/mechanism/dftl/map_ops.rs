@@ -50,7 +50,8 @@ impl Dftl {
         lpn
     }
 
-    /// Places the next version of the translation page in hand; with it all its entries in the cache are clean.
+    /// Places the next version of the translation page in hand, or the first part of it; with it all its entries in the cache are
+    /// clean.
     ///
     /// # Panics
     /// If there was no such operation.
@@ -68,7 +69,8 @@ impl Dftl {
             Reason::Moved => self.done.gc_updates += 1,
             Reason::Trimmed => self.done.trim_updates += 1,
         }
-        self.instances[domain.index()].in_flight = Some(page);
+        let instance = &mut self.instances[domain.index()];
+        (instance.in_flight, instance.parts_left) = (Some(page), self.parts);
         self.updates[page as usize].placed += 1;
         if let Some(mut contents) = self.in_flash.take() {
             for entry in self.entries_of(page) {
@@ -76,13 +78,22 @@ impl Dftl {
             }
             self.in_flash = Some(contents);
         }
-        let lpn = self.lpn_of(page);
+        self.place_part(kernel, domain).expect("the first part of a translation page")
+    }
+
+    /// Places the next part of the translation page that is being placed; nothing if none is left.
+    pub(crate) fn place_part(&mut self, kernel: &mut Kernel, domain: Domain) -> Option<Combined> {
+        let instance = &mut self.instances[domain.index()];
+        let page = instance.in_flight.filter(|_| instance.parts_left > 0)?;
+        let part = self.parts - instance.parts_left;
+        instance.parts_left -= 1;
+        let lpn = Lpn(self.lpn_of(page).0 + part);
         match kernel.lookup(lpn) {
             None => self.instances[domain.index()].unwritten -= 1,
             Some(old) => kernel.invalidate(old),
         }
         let place = kernel.place_new(domain, kernel.streams().of_map(), lpn, false);
-        Combined { place, product: Product::Map(lpn) }
+        Some(Combined { place, product: Product::Map(lpn) })
     }
 }
 
@@ -318,9 +329,7 @@ impl Dftl {
         let map_op = self.instances[domain.index()].map_op?;
         let (MapOp::Fetch(page) | MapOp::Update(page, _)) = map_op;
         group.clear();
-        if let Some(at) = kernel.lookup(self.lpn_of(page)) {
-            group.push(at);
-        }
+        self.parts_of(page).filter_map(|part| kernel.lookup(part)).for_each(|at| group.push(at));
         let op = if matches!(map_op, MapOp::Fetch(_)) { Op::Read } else { Op::Combine };
         Some(Step::new(op, Cause::Mapping))
     }

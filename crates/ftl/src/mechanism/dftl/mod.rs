@@ -14,6 +14,10 @@
 //! a block holds translation pages or data. A domain is an instance of its own: the cache is divided evenly, and a
 //! domain's translation pages hold the entries of the LPNs that it *owns*, in their order.
 //!
+//! A translation page is what the array programs at once: a flash page or, where map units are parts of one and rows of twin
+//! blocks are programmed as a whole, a row. It is as many logical pages as that has map units. They are placed together, so that
+//! they become invalid together and move together.
+//!
 //! A static allocation has a page and its entry in one domain. Under a dynamic one a page lies anywhere, and a formula
 //! names the owner of its entry, so that its translation page can be found. Then a collection may move pages whose
 //! entries other domains own: when its victim is empty it is *parked*, the owners are asked for the updates, and it goes
@@ -40,7 +44,7 @@ mod saved;
 use std::ops::Range;
 use std::slice;
 
-use base::{Cause, Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Unit};
+use base::{Cause, Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Slot, Unit};
 
 use super::{
     Agenda, Combined, Keepers, NewPage, OwnWork, PageOrigin, Pending, Placing, Planned, Product, Reported, Restart,
@@ -63,14 +67,9 @@ pub const CACHED_ENTRY_BYTES: u32 = 8;
 /// The fewest entries of a domain: with one, a read and a write that wait for theirs could evict each other's for ever.
 pub const LEAST_ENTRIES: u32 = 2;
 
-/// Units that a domain holds free besides `free_blocks`. A collection may open two units for translation pages while it
-/// runs: for the updates that one before it, which was suspended, has left, and for its own. The one that compacts
-/// translation units afterwards may open another. With schedules that put nothing down one fewer would do; but then they
-/// could not be compared with the others.
-pub const RESERVE: u32 = 3;
-
-/// Free units that the pages of one victim may open for translation pages: see [`RESERVE`].
-pub(crate) const OPENS: u32 = 2;
+/// Units that a domain holds free besides `free_blocks`, and besides what updates may open: the collection that compacts
+/// translation units after them may open another.
+const RESERVE_TO_COMPACT: u32 = 1;
 
 /// Collections that the victim policy may choose between two host pages of a domain that is short of free units, before
 /// translation units are compacted instead. A policy that looks at neither would otherwise not gain room for ever.
@@ -79,10 +78,6 @@ const PATIENCE: u32 = 8;
 /// Units that a domain holds free besides, where pages lie elsewhere than their entries: room to compact translation pages
 /// that it updates for others while its own victim waits.
 pub const RESERVE_FOR_OTHERS: u32 = 1;
-
-/// Units that a domain holds free besides, where victims are emptied beside collections: the updates for such a victim come
-/// before those of a collection, and may open two.
-pub(crate) const RESERVE_BESIDE: u32 = 2;
 
 /// The mapping, for the configuration reader.
 pub(crate) const CHOICE: Choice = Choice {
@@ -96,9 +91,14 @@ pub(crate) const CHOICE: Choice = Choice {
     }],
 };
 
+/// Map units of a translation page, each a logical page.
+fn parts(geometry: &Geometry) -> u32 {
+    if geometry.parts == 1 { 1 } else { geometry.row_slots() }
+}
+
 /// Entries of a translation page.
 pub fn entries_per_page(geometry: &Geometry) -> u32 {
-    (geometry.page_size / ENTRY_BYTES).max(1)
+    (geometry.page_size * parts(geometry) / ENTRY_BYTES).max(1)
 }
 
 /// Entries of a domain's cache.
@@ -111,11 +111,23 @@ fn pages_for(geometry: &Geometry, pages: u64) -> u64 {
     pages.div_ceil(u64::from(entries_per_page(geometry)))
 }
 
-/// The most data pages of a domain that holds at most so many valid pages, their translation pages among them.
+/// The most data pages of a domain that holds at most so many valid pages, those of the map among them.
 pub(crate) fn most_data_pages(geometry: &Geometry, valid: u64) -> u64 {
-    let data = valid - valid.div_ceil(u64::from(entries_per_page(geometry)) + 1);
-    debug_assert!(data + pages_for(geometry, data) <= valid && data + 1 + pages_for(geometry, data + 1) > valid);
+    let (entries, parts) = (u64::from(entries_per_page(geometry)), u64::from(parts(geometry)));
+    let rest = valid % (entries + parts);
+    let data = valid / (entries + parts) * entries + rest.saturating_sub(parts);
+    let all = |data| data + pages_for(geometry, data) * parts;
+    debug_assert!(all(data) <= valid && all(data + 1) > valid);
     data
+}
+
+/// Free units that the pages of one victim may open for translation pages. A collection updates those of its own pages, and those
+/// that one before it, which was suspended, has left. With schedules that put nothing down half as many would do; but then they could
+/// not be compared with the others.
+pub(crate) fn opens(geometry: &Geometry) -> u32 {
+    let slots = u64::from(geometry.unit_slots());
+    let updates = slots.min(pages_for(geometry, u64::from(geometry.units_per_domain()) * slots));
+    (2 * updates * u64::from(parts(geometry))).div_ceil(slots).max(2) as u32
 }
 
 /// Why a translation page is written.
@@ -172,10 +184,12 @@ struct Instance {
     requested: Vec<u32>,
     /// A collection that waits for updates.
     parked: Option<Parked>,
-    /// Translation pages that were never written: room is kept for them.
+    /// Logical pages of translation pages that were never written: room is kept for them.
     unwritten: u32,
     /// A translation page that is being programmed.
     in_flight: Option<u32>,
+    /// Parts of it that are not placed yet.
+    parts_left: u32,
     /// Closed units of translation pages.
     closed: Vec<Unit>,
     /// How often the victim policy was heard while free units were short since the last host page, and when that was, in host
@@ -236,17 +250,22 @@ struct MapFigures {
 /// DFTL in force.
 #[derive(Clone)]
 pub(crate) struct Dftl {
-    /// Logical pages of the host; translation pages follow them.
+    /// Logical pages of the host; those of translation pages follow them.
     user_pages: u32,
+    /// Logical pages of a translation page.
+    parts: u32,
     /// Translation pages of a domain.
     pages: u32,
-    domains: FastDiv,
+    /// Logical pages of a stripe: a flash page's of each domain.
+    stripe: FastDiv,
+    /// Those of a domain.
+    run: FastDiv,
     entries: FastDiv,
     /// True if pages lie in other domains than their entries.
     has_owners_elsewhere: bool,
     /// By translation page.
     updates: Vec<Updates>,
-    /// By domain: its place in a stripe of LPNs.
+    /// By domain: its first place in a stripe of LPNs.
     position: Vec<u32>,
     /// By place in a stripe: the domain.
     domain_at: Vec<Domain>,
@@ -266,16 +285,25 @@ pub(crate) fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Po
     saved::bytes(entries, domains) + translation_pages(geometry, user_pages) * 4
 }
 
+/// Logical pages of the translation pages of a device.
+pub(crate) fn map_pages(geometry: &Geometry, user_pages: u64) -> u64 {
+    translation_pages(geometry, user_pages) * u64::from(parts(geometry))
+}
+
 /// Translation pages of a device, all domains together.
-pub(crate) fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
-    let domains = u64::from(geometry.domains());
-    pages_for(geometry, user_pages.div_ceil(domains)) * domains
+fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
+    pages_for(geometry, entries_of_domain(geometry, user_pages)) * u64::from(geometry.domains())
+}
+
+/// Entries that a domain owns at most: logical pages of a flash page follow each other in it.
+fn entries_of_domain(geometry: &Geometry, user_pages: u64) -> u64 {
+    let run = u64::from(geometry.parts);
+    user_pages.div_ceil(u64::from(geometry.domains()) * run) * run
 }
 
 /// Entries of a domain's cache of so many bytes in all: those that a domain has pages for at most.
 fn capacity(geometry: &Geometry, user_pages: u64, bytes: u64) -> u64 {
-    let of_domain = user_pages.div_ceil(u64::from(geometry.domains()));
-    cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES))
+    cached_entries(geometry, bytes).min(entries_of_domain(geometry, user_pages)).max(u64::from(LEAST_ENTRIES))
 }
 
 /// Translation pages that one collection asks to be updated at most.
@@ -287,14 +315,13 @@ fn most_moved(geometry: &Geometry, pages: u64, has_owners_elsewhere: bool) -> us
 impl Dftl {
     fn new(geometry: &Geometry, user_pages: u64, bytes: u64, allocation: &Allocation) -> std::io::Result<Dftl> {
         let has_owners_elsewhere = allocation.dynamic().is_some();
-        let domains = geometry.domains();
-        let of_domain = user_pages.div_ceil(u64::from(domains));
-        let pages = pages_for(geometry, of_domain) as u32;
+        let (domains, run) = (geometry.domains(), geometry.parts);
+        let pages = pages_for(geometry, entries_of_domain(geometry, user_pages)) as u32;
         let capacity = capacity(geometry, user_pages, bytes) as u32;
         let domain_at: Vec<Domain> =
-            (0..domains).map(|at| allocation.domain_of(Lpn(at)).unwrap_or(Domain::new(at))).collect();
+            (0..domains * run).map(|at| allocation.domain_of(Lpn(at)).unwrap_or(Domain::new(at / run))).collect();
         let mut position = vec![0; domains as usize];
-        for (at, &domain) in domain_at.iter().enumerate() {
+        for (at, &domain) in domain_at.iter().enumerate().step_by(run as usize) {
             position[domain.index()] = at as u32;
         }
         let most_moved = most_moved(geometry, u64::from(pages), has_owners_elsewhere);
@@ -310,8 +337,9 @@ impl Dftl {
             trimmed: Vec::new(),
             requested: Vec::new(),
             parked: None,
-            unwritten: pages,
+            unwritten: pages * parts(geometry),
             in_flight: None,
+            parts_left: 0,
             closed: Vec::with_capacity(geometry.units_per_domain() as usize),
             heard: 0,
             heard_at: u64::MAX,
@@ -320,10 +348,12 @@ impl Dftl {
         let all = pages as usize * domains as usize;
         Ok(Dftl {
             user_pages: user_pages as u32,
+            parts: parts(geometry),
             pages,
             has_owners_elsewhere,
             updates: vec![Updates::default(); all],
-            domains: FastDiv::new(domains),
+            stripe: FastDiv::new(domains * run),
+            run: FastDiv::new(run),
             entries: FastDiv::new(entries_per_page(geometry)),
             position,
             domain_at,
@@ -338,13 +368,14 @@ impl Dftl {
     /// The domain that owns the entry of a page of the host.
     #[inline]
     pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
-        self.domain_at[self.domains.split(lpn.0).1 as usize]
+        self.domain_at[self.stripe.split(lpn.0).1 as usize]
     }
 
     /// The translation page of an entry.
     #[inline]
     fn page_of(&self, lpn: Lpn) -> u32 {
-        let (local, at) = self.domains.split(lpn.0);
+        let (stripe, at) = self.stripe.split(lpn.0);
+        let local = stripe * self.run.divisor() + self.run.split(at).1;
         self.domain_at[at as usize].number() * self.pages + self.entries.quotient(local)
     }
 
@@ -360,33 +391,45 @@ impl Dftl {
 
     /// All domains of the device.
     fn all_domains(&self) -> impl Iterator<Item = Domain> + use<> {
-        (0..self.domains.divisor()).map(Domain::new)
+        (0..self.instances.len() as u32).map(Domain::new)
     }
 
-    /// A translation page as a logical page.
+    /// A translation page as a logical page: the first one of its parts.
     #[inline]
     fn lpn_of(&self, page: u32) -> Lpn {
-        Lpn(self.user_pages + page)
+        Lpn(self.user_pages + page * self.parts)
+    }
+
+    /// The logical pages of a translation page.
+    fn parts_of(&self, page: u32) -> impl Iterator<Item = Lpn> + use<> {
+        let first = self.lpn_of(page).0;
+        (first..first + self.parts).map(Lpn)
+    }
+
+    /// The translation page of which a logical page is a part.
+    fn page_with(&self, part: Lpn) -> u32 {
+        (part.0 - self.user_pages) / self.parts
     }
 
     /// The entries of a translation page.
     fn entries_of(&self, page: u32) -> impl Iterator<Item = Lpn> + use<> {
         let (domain, number) = (self.owner_of_page(page), page % self.pages);
-        let (entries, stripe, user_pages) = (self.entries.divisor(), self.domains.divisor(), self.user_pages);
-        let position = self.position[domain.index()];
+        let (entries, stripe, user_pages) = (self.entries.divisor(), self.stripe.divisor(), self.user_pages);
+        let (position, run) = (self.position[domain.index()], self.run);
         (0..entries)
-            .map(move |entry| u64::from(number * entries + entry) * u64::from(stripe) + u64::from(position))
+            .map(move |entry| run.split(number * entries + entry))
+            .map(move |(before, at)| u64::from(before) * u64::from(stripe) + u64::from(position + at))
             .take_while(move |&lpn| lpn < u64::from(user_pages))
             .map(|lpn| Lpn(lpn as u32))
     }
 
-    /// True if a logical page is a translation page.
+    /// True if a logical page is a translation page, or a part of one.
     #[inline]
     fn is_translation(&self, lpn: u32) -> bool {
         lpn >= self.user_pages
     }
 
-    /// Pages of a domain that are or will be translation pages and are not valid yet.
+    /// Logical pages of a domain's translation pages that are not valid yet.
     #[inline]
     pub(crate) fn unwritten(&self, domain: Domain) -> u32 {
         self.instances[domain.index()].unwritten
@@ -400,10 +443,11 @@ impl Dftl {
 }
 
 impl Planned for Dftl {
-    fn needs(policies: &Policies<'_>, _: &Geometry) -> Option<Needs> {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
         let is_dynamic = crate::allocation::is_dynamic(policies.allocation.name);
-        let reserve = RESERVE + if is_dynamic { RESERVE_FOR_OTHERS } else { 0 };
-        policies.has_map().then_some(Needs { reserve, opens: OPENS, on_demand: true, ..Needs::NONE })
+        let opens = opens(geometry);
+        let reserve = opens + RESERVE_TO_COMPACT + if is_dynamic { RESERVE_FOR_OTHERS } else { 0 };
+        policies.has_map().then_some(Needs { reserve, opens, on_demand: true, ..Needs::NONE })
     }
 
     fn bytes(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64, keeps_spares: bool) -> Bytes {
@@ -417,8 +461,8 @@ impl Planned for Dftl {
         let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
         let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
         let lists = moved + u64::from(geometry.units_per_domain());
-        // With its place in a stripe, and the domain of that place.
-        let instances = domains * (size_of::<Instance>() as u64 + (lists + 2) * 4);
+        // With its place in a stripe, and the domain of each of its places there.
+        let instances = domains * (size_of::<Instance>() as u64 + (lists + 1 + u64::from(geometry.parts)) * 4);
         // What translation pages say is kept beside the map there.
         let in_flash = if keeps_spares { user_pages * size_of::<Option<Ppn>>() as u64 } else { 0 };
         let cached_map = cache + instances + all * (size_of::<Updates>() + size_of::<Causes>()) as u64 + in_flash;
@@ -542,7 +586,12 @@ impl Restart for Dftl {
         self.adopt_found(lpn);
     }
 
+    fn adopt_open(&mut self, kernel: &mut Kernel, _: Domain, unit: Unit, next: Slot) -> bool {
+        kernel.holds_map(unit) && !next.number().is_multiple_of(self.parts)
+    }
+
     fn reopen(&mut self, kernel: &mut Kernel) {
+        self.forget_torn_pages(kernel);
         self.all_domains().for_each(|domain| self.find_closed(kernel, domain));
     }
 
@@ -562,7 +611,7 @@ impl Restart for Dftl {
 
 impl Reported for Dftl {
     fn figures(&self, figures: &mut Figures) {
-        let (domains, done) = (u64::from(self.domains.divisor()), &self.done);
+        let (domains, done) = (self.instances.len() as u64, &self.done);
         let mut count = |name, count| figures.count("mapping", name, count);
         count("cached_entries", u64::from(self.cache.capacity) * domains);
         count("translation_pages", u64::from(self.pages) * domains);
@@ -602,10 +651,11 @@ impl Dftl {
         kernel.free(domain) >= kernel.budget().reserve && std::mem::replace(before, clock) != clock
     }
 
-    /// The place of the translation page that is wanted, if it was ever written.
-    pub(crate) fn wanted_page(&self, kernel: &Kernel, domain: Domain) -> Option<Ppn> {
-        let wanted = self.instances[domain.index()].wanted?;
-        kernel.lookup(self.lpn_of(self.page_of(wanted)))
+    /// The places of the translation page that is wanted, if it was ever written.
+    pub(crate) fn wanted_page(&self, kernel: &Kernel, domain: Domain) -> impl Iterator<Item = Ppn> {
+        let wanted = self.instances[domain.index()].wanted;
+        let parts = wanted.into_iter().flat_map(|wanted| self.parts_of(self.page_of(wanted)));
+        parts.filter_map(|part| kernel.lookup(part))
     }
 
     /// A collection is suspended; if that is for the erase of another unit, what it was about to do is done first. Updates are left
@@ -626,11 +676,17 @@ mod tests {
 
     /// A cache of three entries in each of two planes, with pages of four entries.
     pub(super) fn dftl() -> Dftl {
+        with_parts(1)
+    }
+
+    /// The same, with so many map units to a flash page.
+    pub(super) fn with_parts(parts: u32) -> Dftl {
         let geometry = Geometry::new(Dimensions {
             planes_per_die: 2,
             blocks_per_plane: 8,
-            pages_per_block: 8,
-            page_size: 16,
+            pages_per_block: 8 * parts,
+            page_size: 16 / parts,
+            parts,
             ..Dimensions::ONE_PAGE
         });
         let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
@@ -639,20 +695,59 @@ mod tests {
 
     #[test]
     fn data_and_translation_pages_share_the_space() {
-        for page_size in [4, 16, 4096] {
+        for (page_size, parts) in [(4, 1), (16, 1), (4096, 1), (4, 2), (4, 4), (16, 8), (4096, 4)] {
             let geometry = Geometry::new(Dimensions {
                 blocks_per_plane: 8,
-                pages_per_block: 8,
+                pages_per_block: 8 * parts,
                 page_size,
+                parts,
                 ..Dimensions::ONE_PAGE
             });
             for valid in 0..200 {
                 let data = most_data_pages(&geometry, valid);
                 let entries = u64::from(entries_per_page(&geometry));
-                assert!(data + data.div_ceil(entries) <= valid);
-                assert!(data + 1 + (data + 1).div_ceil(entries) > valid, "{data} of {valid}");
+                let all = |data: u64| data + data.div_ceil(entries) * u64::from(parts);
+                assert!(all(data) <= valid && all(data + 1) > valid, "{data} of {valid}, in {parts} parts");
             }
         }
+    }
+
+    /// A block has 32 units. Each may have its entry on another translation page, which is a flash page; but a plane of 8 blocks has so
+    /// many only where these are small.
+    #[test]
+    fn a_victim_opens_as_many_units_as_its_updates_fill() {
+        let opens = |page_size, parts, blocks_per_plane| {
+            let pages_per_block = 32;
+            opens(&Geometry::new(Dimensions {
+                blocks_per_plane,
+                pages_per_block,
+                page_size,
+                parts,
+                ..Dimensions::ONE_PAGE
+            }))
+        };
+        assert_eq!((opens(4, 1, 8), opens(4, 4, 8), opens(4096, 1, 8), opens(4096, 4, 8)), (2, 8, 2, 2));
+        // 256 units are on 16 pages of 16 entries: 64 units, and those of a victim before it once more.
+        assert_eq!((opens(16, 4, 8), opens(16, 4, 16)), (4, 8));
+    }
+
+    #[test]
+    fn a_translation_page_is_as_many_logical_pages_as_a_flash_page_has_units() {
+        let dftl = with_parts(4);
+        assert_eq!((dftl.pages, dftl.entries.divisor(), dftl.instances[0].unwritten), (6, 4, 24));
+        assert_eq!(dftl.parts_of(5).collect::<Vec<_>>(), [62, 63, 64, 65].map(Lpn));
+        // A flash page's four units in a row belong to one plane.
+        let first = [0, 1, 2, 3].map(Lpn);
+        assert_eq!(dftl.entries_of(0).collect::<Vec<_>>(), first);
+        let mut seen = vec![0; 42];
+        for page in 0..12 {
+            assert!(dftl.parts_of(page).all(|part| dftl.page_with(part) == page && dftl.is_translation(part.0)));
+            for lpn in dftl.entries_of(page) {
+                assert_eq!((dftl.page_of(lpn), dftl.owner_of(lpn)), (page, Domain::new(page / 6)));
+                seen[lpn.index()] += 1;
+            }
+        }
+        assert_eq!(seen, [1; 42]);
     }
 
     #[test]

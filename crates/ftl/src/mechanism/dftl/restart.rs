@@ -4,7 +4,7 @@
 //! was lost. The cache begins empty. What the translation pages said that are found is not known, so each that has entries in
 //! use is updated in time, as after a trim; nothing of a victim waits for it.
 
-use base::{Domain, Lpn};
+use base::{Domain, Lpn, Ppn};
 
 use super::Dftl;
 use crate::kernel::Kernel;
@@ -18,9 +18,19 @@ impl Dftl {
         }
     }
 
+    /// True if a translation page is several logical pages.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.parts > 1
+    }
+
+    /// The logical pages of the translation page of which one is a part.
+    pub(crate) fn parts_with(&self, part: Lpn) -> impl Iterator<Item = Lpn> + use<> {
+        self.parts_of(self.page_with(part))
+    }
+
     /// A translation page is lost.
     pub(crate) fn translation_page_lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
-        let page = lpn.0 - self.user_pages;
+        let page = self.page_with(lpn);
         let entries = self.entries_of(page);
         if let Some(contents) = &mut self.in_flash {
             entries.for_each(|entry| contents[entry.index()] = None);
@@ -31,12 +41,33 @@ impl Dftl {
 
     /// A restart found a page of the host, or a translation page.
     pub(super) fn adopt_found(&mut self, lpn: Lpn) {
-        let page = if self.is_translation(lpn.0) { lpn.0 - self.user_pages } else { self.page_of(lpn) };
+        let page = if self.is_translation(lpn.0) { self.page_with(lpn) } else { self.page_of(lpn) };
         if self.is_translation(lpn.0) {
             let owner = self.owner_of_page(page);
             self.instances[owner.index()].unwritten -= 1;
         }
         self.ask_for_update(page);
+    }
+
+    /// Forgets translation pages of which the power cut has left a part, and the older version of another.
+    pub(super) fn forget_torn_pages(&mut self, kernel: &mut Kernel) {
+        for page in 0..self.causes.len() as u32 {
+            if self.is_whole(kernel, page) {
+                continue;
+            }
+            let left = self.parts_of(page).filter(|&part| kernel.forget(part).is_some()).count() as u32;
+            let owner = self.owner_of_page(page);
+            self.instances[owner.index()].unwritten += left;
+            self.translation_page_lost(kernel, self.lpn_of(page));
+        }
+    }
+
+    /// True if the parts of a translation page lie beside each other as they were programmed, or nowhere.
+    pub(super) fn is_whole(&self, kernel: &Kernel, page: u32) -> bool {
+        let first = kernel.lookup(self.lpn_of(page));
+        let place = |part: usize| first.map(|Ppn(at)| Ppn(at + part as u32));
+        first.is_none_or(|Ppn(at)| at.is_multiple_of(self.parts))
+            && self.parts_of(page).enumerate().all(|(at, part)| kernel.lookup(part) == place(at))
     }
 
     /// Finds the closed units of translation pages.

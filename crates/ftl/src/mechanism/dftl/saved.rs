@@ -84,9 +84,9 @@ impl Dftl {
     /// Counts the translation pages that were never written, and finds the closed units of the others.
     fn adopt_translation_pages(&mut self, kernel: &Kernel, domain: Domain) -> Result<(), String> {
         let geometry = kernel.geometry();
-        let mut unwritten = self.pages;
-        for page in self.pages_of(domain) {
-            let Some(at) = kernel.lookup(self.lpn_of(page)) else { continue };
+        let mut unwritten = self.pages * self.parts;
+        for (page, part) in self.pages_of(domain).flat_map(|page| self.parts_of(page).map(move |part| (page, part))) {
+            let Some(at) = kernel.lookup(part) else { continue };
             if geometry.domain_of_unit(geometry.unit_of(at)) != domain {
                 return Err(format!("translation page {page} of another plane"));
             }

@@ -92,9 +92,14 @@ fn reads_of_backups(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
     lowers * reads_of_one_backup(policies, geometry)
 }
 
+/// Reads of a block for updates of translation pages while it is filled: each flash page may be the next version of one that lies there.
+fn reads_of_updates(geometry: &Geometry) -> u32 {
+    geometry.pages_per_block / geometry.parts
+}
+
 /// Reads of a block, at most, that nobody but the FTL asks for.
 fn reads_owed(scheme: DisturbScheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
-    let updates = if policies.has_map() { geometry.pages_per_block } else { 0 };
+    let updates = if policies.has_map() { reads_of_updates(geometry) } else { 0 };
     let of_refresh = reads_of_refresh(scheme, geometry, policies.cell) + reads_after_fault(policies, geometry);
     of_refresh + reads_of_backups(policies, geometry) + updates
 }
@@ -293,7 +298,7 @@ impl Disturb {
             return (backups, 0);
         }
         // An update of a page of the map may place its next version in the block that it is read from.
-        let updates = if kernel.holds_map(unit) { geometry.pages_per_block } else { 0 };
+        let updates = if kernel.holds_map(unit) { reads_of_updates(geometry) } else { 0 };
         // Pages move in the order in which they were programmed, so that a page suffers no reads of those behind it. Of twin
         // blocks, those that are alone at their offset move last.
         let comes = if geometry.unit_width > 1 { geometry.slots_left(state.end) } else { 0 };
