@@ -303,5 +303,5 @@ fn devices_run_at_their_limits_and_are_refused_beyond_with_a_reason() {
     met("device.user_capacity", "leaves too little spare space");
     met("device.blocks_per_plane", "");
     met("device.wear.read_limit.0", "times to refresh it");
-    met("ftl.gc_schedule.threshold.free_blocks", "held free");
+    met("ftl.gc_schedule.threshold.free_blocks", "leaves too little spare space");
 }
