@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::configs::Given;
 use crate::{configs, errors, guard};
 
-/// What paces the server.
+/// The model that paces the server.
 enum ServerModel {
     /// Nothing: requests are answered as soon as they are carried out.
     None,

@@ -2,7 +2,7 @@
 //!
 //! The model lives in a thread of its own. It sees each request as it comes, and waits until its next event is due on the clock, so that
 //! its time is that of the clients. Here is the clock between both sides: [`Pacer`] for those who take requests, [`PaceClock`] for the model.
-//! What an event does before it is due is up to the model; if it comes late with one, that is counted.
+//! The model does as it likes until an event is due; an event with which it comes late is counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub enum PacedKind {
 /// A request, without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacedRequest {
-    /// What is to be done.
+    /// Its kind.
     pub kind: PacedKind,
     /// The first byte.
     pub offset: u64,
@@ -43,7 +43,7 @@ pub struct PacedRequest {
     pub length: u64,
 }
 
-/// What is to be done when the model has completed a request.
+/// The rest of a request, to be done when the model has completed it.
 pub type Due = Box<dyn FnOnce() + Send>;
 
 /// A request on its way to the model.

@@ -60,7 +60,7 @@ struct Running {
     blocks: Arc<dyn Blocks>,
     listener: Listener,
     limits: Limits,
-    /// What says when requests are answered, where that is not as soon as they are carried out.
+    /// The times of answers, where requests are not answered as soon as they are carried out.
     pace: Option<Arc<Pacer>>,
     counters: RequestCounters,
     stopping: AtomicBool,

@@ -26,7 +26,7 @@ class Plan:
     streams: tuple[Stream, ...]
     """The streams that are reported."""
     config: dict[str, Any]
-    """What the jobs say of the configuration: `workload` or `tenant`, and `host`."""
+    """The tables of the configuration that the jobs give: `workload` or `tenant`, and `host`."""
     notes: list[str]
     """The things that a user of fio may not expect."""
     globals: dict[str, str] = field(default_factory=dict)

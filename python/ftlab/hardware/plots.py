@@ -31,7 +31,7 @@ def figures(check: Check) -> dict[str, Figure]:
 
 
 def _drives(row: str) -> dict[str, float]:
-    """What was measured of the drive, by the name of ours."""
+    """The figures that were measured of the drive, by the name of ours."""
     return {figure.of: figure.value for each in rows() if each.id == row for figure in each.figures}
 
 

@@ -77,11 +77,11 @@ class Row:
     assumes: str = ""
     """Assumptions that the source does not decide."""
     fitted: bool = False
-    """Whether constants of the preset were taken from it."""
+    """True if constants of the preset were taken from it."""
     fio: str = ""
     """The job file; where it is empty, `sets` has the workload."""
     hindsight: str = ""
-    """What was chosen after figures of other rows were seen; empty: nothing."""
+    """The choice that was made after figures of other rows were seen; empty: none."""
     sets: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the quick scale."""
@@ -94,7 +94,7 @@ class Row:
 
     @property
     def kind(self) -> Kind:
-        """What its figures say of the model."""
+        """The weight of its figures as proof of the model."""
         return "hindsight" if self.hindsight else "fitted" if self.fitted else "predicted"
 
     @property
