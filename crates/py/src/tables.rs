@@ -1,32 +1,32 @@
-//! Tables as dictionaries of NumPy columns.
+//! Tables as dictionaries of columns.
 
 use metrics::{Column, Table};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyDict, PyList};
+use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView};
 
-/// `{name: {column: array}}`; text columns are lists, since NumPy's text is fixed in width.
+/// `{name: {column: values}}`: numbers are memory views of 64-bit words (`Q`, `d`), which Python makes arrays of when they are asked for.
+/// Text columns are lists, since NumPy's text is fixed in width.
 pub(crate) fn to_python<'py>(py: Python<'py>, tables: Vec<Table>) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
     for table in tables {
         let columns = PyDict::new(py);
         for (name, column) in table.columns {
-            columns.set_item(name, array(py, column)?)?;
+            columns.set_item(name, to_column(py, column)?)?;
         }
         result.set_item(table.name, columns)?;
     }
     Ok(result)
 }
 
-fn array<'py>(py: Python<'py>, column: Column) -> PyResult<Bound<'py, PyAny>> {
+fn to_column<'py>(py: Python<'py>, column: Column) -> PyResult<Bound<'py, PyAny>> {
     match column {
-        Column::U64(values) => from_bytes(py, "uint64", values.into_iter().map(u64::to_ne_bytes)),
-        Column::F64(values) => from_bytes(py, "float64", values.into_iter().map(f64::to_ne_bytes)),
+        Column::U64(values) => from_bytes(py, "Q", values.into_iter().map(u64::to_ne_bytes)),
+        Column::F64(values) => from_bytes(py, "d", values.into_iter().map(f64::to_ne_bytes)),
         Column::Text(values) => Ok(PyList::new(py, values)?.into_any()),
     }
 }
 
-/// An array that owns its values. By calls of Python, each of which a signal may interrupt: NumPy's C interface has no
-/// way to say so.
+/// A view that owns its values.
 fn from_bytes<'py>(
     py: Python<'py>,
     kind: &str,
@@ -38,5 +38,5 @@ fn from_bytes<'py>(
         }
         Ok(())
     })?;
-    py.import("numpy")?.call_method1("frombuffer", (bytes, kind))
+    PyMemoryView::from(&bytes)?.call_method1("cast", (kind,))
 }

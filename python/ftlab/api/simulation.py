@@ -14,7 +14,7 @@ from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ftlab import _core
 from ftlab._core import ConfigError, Error, InputError, RunError
@@ -25,10 +25,12 @@ from ftlab.api.configs import Config, Sets, Source, plain, set_list
 from ftlab.api.keys import exclude_each_other, loses
 from ftlab.base import arguments
 from ftlab.results import output, sampling, text
-from ftlab.results.comparison import Comparison
 from ftlab.results.kept import Store
-from ftlab.results.result import Result
+from ftlab.results.result import Result, Tables
 from ftlab.traces import columnar
+
+if TYPE_CHECKING:
+    from ftlab.results.comparison import Comparison
 
 PathText: TypeAlias = str | PathLike[str]
 
@@ -167,6 +169,8 @@ def compare(
         RunError: no run came to its end.
         OutputError: the runs are over, but their output could not be written; the error has the comparison.
     """
+    from ftlab.results.comparison import Comparison
+
     tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
     usable, errors = _usable(everything, tell)
@@ -320,17 +324,7 @@ class Job:
             summary = sampling.together([summary, *(json.loads(sample(number)[0]) for number in others)])
         if trace is not None:
             trace.described(summary)
-        # Not before: a run that is refused needs no tables.
-        import numpy as np
-
-        columns = {
-            name: {key: np.asarray(values) for key, values in table.items()} for name, table in tables.items()
-        }
-        for table in columns.values():
-            for key, values in table.items():
-                if values.size == 0 and key in TEXT_COLUMNS:
-                    table[key] = values.astype(np.str_)
-        result = Result(summary, columns)
+        result = Result(summary, Tables(tables))
         summary["notes"] = text.notes(result)
         return result, [f"error: {problem}" for problem in unwritten]
 
@@ -346,10 +340,6 @@ class Job:
         if "trace" not in workload:
             return None
         return columnar.of_file(workload["trace"], workload.get("trace_columns"))
-
-
-TEXT_COLUMNS = ("axis", "kind", "resource")
-"""Columns of names. Without rows, nothing but the name of the column says so."""
 
 
 def plan(

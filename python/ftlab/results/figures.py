@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -264,10 +265,10 @@ def _program_us(result: Result) -> float | None:
 
 
 def _die_imbalance(result: Result) -> float | None:
-    table = result.tables.get("utilisation")
-    if table is None:
+    if "utilisation" not in result.tables:
         return None
-    busy = table["busy"][table["resource"] == "die"]
-    if busy.size == 0 or not busy.mean() > 0:
-        return None
-    return float(busy.max() / busy.mean() - 1)
+    resources, shares = (result.column("utilisation", key) for key in ("resource", "busy"))
+    busy = [share for resource, share in zip(resources, shares, strict=True) if resource == "die"]
+    # Without time no share is defined.
+    mean = math.fsum(busy) / len(busy) if busy else math.nan
+    return max(busy) / mean - 1 if mean > 0 else None

@@ -35,8 +35,10 @@ def overload(result: Result) -> Overload | None:
     Of requests that come at a rate λ and are served at a lower rate µ, one that completes at the time t has waited
     t · (1 - µ / λ). A device that keeps up has latencies that do not depend on how long the run was.
     """
-    config, series = result.summary["config"], result.tables.get("series")
-    if config["host"]["replay"] != "open" or series is None:
+    if (
+        result.summary["config"]["host"]["replay"] != "open"
+        or (series := result.tables.get("series")) is None
+    ):
         return None
     import numpy as np
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -34,6 +34,38 @@ SCHEMA = "ftlab.summary/1"
 """The schema of the summary object."""
 
 
+class Tables(Mapping[str, Columns]):
+    """Tables whose columns become arrays when a table is asked for: a short run ends before NumPy would be imported."""
+
+    def __init__(self, values: Mapping[str, Mapping[str, Any]]) -> None:
+        self._values = values
+        """Of each column a memory view of 64-bit words, or a list of names."""
+        self._arrays: dict[str, Columns] = {}
+
+    def __getitem__(self, name: str) -> Columns:
+        if name not in self._arrays:
+            self._arrays[name] = {key: _array(values) for key, values in self._values[name].items()}
+        return self._arrays[name]
+
+    def column(self, name: str, key: str) -> list[Any]:
+        """A column as a list, for which no array is made."""
+        values = self._values[name][key]
+        return values if isinstance(values, list) else values.tolist()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Memory views cannot be pickled.
+        return dict, (dict(self),)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Result:
     """One simulation's figures.
@@ -48,7 +80,7 @@ class Result:
 
     summary: dict[str, Any]
     """The summary object `ftlab.summary/1`. Everything in it but `run` depends on config, seed and version only."""
-    tables: dict[str, Columns] = field(default_factory=dict)
+    tables: Mapping[str, Columns] = field(default_factory=dict)
     """The tables by name."""
 
     @property
@@ -89,6 +121,17 @@ class Result:
             KeyError: the run had no data clustering.
         """
         return self.tables["locality"]
+
+    def column(self, name: str, key: str) -> list[Any]:
+        """A column of the table `name` as a list.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        if isinstance(self.tables, Tables):
+            return self.tables.column(name, key)
+        column: list[Any] = self.tables[name][key].tolist()
+        return column
 
     def arrow(self, name: str) -> pa.Table:
         """The table `name` as an Arrow table; what is not defined is null.
@@ -170,6 +213,15 @@ class Result:
         )
 
 
+def _array(values: memoryview | list[str]) -> NDArray[Any]:
+    import numpy as np
+
+    if isinstance(values, list):
+        # Without rows, nothing else says that they are names.
+        return np.array(values, dtype=np.str_)
+    return np.frombuffer(values, dtype=np.uint64 if values.format == "Q" else np.float64)
+
+
 def _of_now(summary: dict[str, Any], tables: dict[str, Columns]) -> tuple[dict[str, Any], dict[str, Columns]]:
     """A result from before `waf` counted bytes: what it calls so is `waf_units`, and `waf` is made of its counts."""
     if "waf_units" in summary or "waf" not in summary:
@@ -231,7 +283,7 @@ def read_object(path: Path, schema: str, what: str, writer: str) -> dict[str, An
     return dict(found)
 
 
-def _same_tables(one: dict[str, Columns], other: dict[str, Columns]) -> bool:
+def _same_tables(one: Mapping[str, Columns], other: Mapping[str, Columns]) -> bool:
     import numpy as np
 
     return one.keys() == other.keys() and all(
