@@ -174,7 +174,12 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
         bench.check();
         let writes =
             if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
-        bench.drive(1, if parts > 1 { 2 * writes } else { writes });
+        // Large flash pages leave few for the user, and it takes more rounds of them.
+        for round in 0..if parts > 1 { 8 } else { 1 } {
+            if round < 2 || bench.collections <= 20 {
+                bench.drive(1 + round, writes);
+            }
+        }
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         // A saved state is the same state, and goes on under policies made anew.
         let pages = bench.has.pages.expect("page mapping");

@@ -107,7 +107,8 @@ impl Budget {
     ///
     /// When collection starts, `reserve` units are free and the host's frontier is full. The frontiers of the other
     /// streams may be open. Some units may be set aside, or held. All other units are closed, and one of them has to have
-    /// an invalid page.
+    /// an invalid page. Where map units share a flash page it has to have as many as lie in one: a stream that is closed, or waited for,
+    /// is filled up with dummy units, at the cost of what a collection gained.
     pub(crate) fn new(geometry: &Geometry, free_blocks: u32, needs: &Needs, has_map: bool, has_cold: bool) -> Budget {
         let axes = needs.axes;
         let reserve = free_blocks + needs.reserve;
@@ -120,7 +121,7 @@ impl Budget {
         Budget {
             reserve,
             slots,
-            max_valid: (closed * i64::from(slots) - 1).max(0) as u64,
+            max_valid: (closed * (i64::from(slots) - i64::from(geometry.parts) + 1) - 1).max(0) as u64,
             for_refresh: needs.for_refresh,
             floor: needs.floor,
             empties_beside: needs.beside,
