@@ -135,6 +135,9 @@ const PROTECTIONS: [&str; 3] =
 /// The room that protections need: after a second cut a plane may have three blocks in which little is written.
 const ROOM: [&str; 2] = ["device.blocks_per_plane=40", "ftl.gc_schedule.threshold.free_blocks=3"];
 
+/// Lower units of wordlines that are not complete may keep as many victims as they are.
+const ROOM_OF_UNITS: [&str; 2] = ["device.blocks_per_plane=64", "ftl.gc_schedule.threshold.free_blocks=3"];
+
 #[test]
 fn backups_keep_lower_pages_where_versions_of_a_page_share_a_die() {
     for protection in PROTECTIONS {
@@ -187,7 +190,7 @@ fn map_units_below_the_page_survive() {
             for (what, sets) in besides_wordlines(programming).filter(|besides| units_go_with(besides.0)) {
                 assert_survives(
                     &format!("{unit} {} {what}", programming[0]),
-                    &[programming, *sets, &[unit, "device.over_provisioning=1.6"][..]].concat(),
+                    &[programming, *sets, &[unit, "device.over_provisioning=1.7"][..]].concat(),
                 );
             }
         }
@@ -199,11 +202,29 @@ fn map_units_below_the_page_survive() {
 fn map_units_of_paired_pages_survive_with_a_supercap() {
     for unit in ["ftl.map_unit=\"4KiB\"", "ftl.map_unit=\"2KiB\""] {
         for (what, sets) in BESIDES.iter().filter(|besides| units_go_with(besides.0)) {
-            let all = [&SUPERCAP, *sets, &[unit, "device.over_provisioning=1.6"]].concat();
+            let all = [&SUPERCAP, *sets, &[unit, "device.over_provisioning=1.7"]].concat();
             assert_survives(&format!("{unit} {what}"), &all);
         }
-        let one_shot = [&ONE_SHOT[..], &SUPERCAP, &[unit, "device.over_provisioning=1.6"]].concat();
+        let one_shot = [&ONE_SHOT[..], &SUPERCAP, &[unit, "device.over_provisioning=1.7"]].concat();
         assert_survives(&format!("{unit} in one shot"), &one_shot);
+    }
+}
+
+/// Rows of lower flash pages are covered before others are programmed over them, by block and by the two blocks of a die.
+#[test]
+fn map_units_of_paired_pages_survive_with_backups() {
+    for (unit, reclaim_unit) in [("4KiB", "block"), ("2KiB", "twin"), ("1KiB", "block"), ("1KiB", "twin")] {
+        let unit = format!("ftl.map_unit=\"{unit}\"");
+        let reclaim_unit = format!("ftl.reclaim_unit=\"{reclaim_unit}\"");
+        for protection in PROTECTIONS {
+            for allocation in ["ftl.allocation=\"CWDP\"", "ftl.allocation=\"F2\""] {
+                let own = [protection, allocation, &unit, &reclaim_unit, "device.over_provisioning=2.5"];
+                let sets = [&own[..], &ROOM_OF_UNITS].concat();
+                assert_survives(&format!("{unit} {reclaim_unit} {protection} {allocation}"), &sets);
+            }
+            let own = [protection, "ftl.allocation=\"CWDP\"", &unit, &reclaim_unit, "device.over_provisioning=2.5"];
+            assert_survives_failures(protection, &[&own[..], &ROOM_OF_UNITS].concat(), &ALL_WITH_FAILURES);
+        }
     }
 }
 
@@ -211,7 +232,7 @@ fn map_units_of_paired_pages_survive_with_a_supercap() {
 #[test]
 fn map_units_of_all_planes_survive() {
     for (what, sets) in BESIDES {
-        let all = [&SUPERCAP, *sets, &["ftl.map_unit=\"16KiB\"", "device.over_provisioning=1.6"]].concat();
+        let all = [&SUPERCAP, *sets, &["ftl.map_unit=\"16KiB\"", "device.over_provisioning=1.7"]].concat();
         assert_survives(what, &all);
     }
 }
@@ -248,7 +269,7 @@ fn a_map_in_flash_of_units_survives() {
 fn pages_that_share_a_wordline_are_lost_without_a_protection() {
     assert!(cut(&["ftl.paired_page=\"none\""], false).losing > 0);
     assert!(cut(&["ftl.paired_page=\"page-buffer\""], false).losing > 0);
-    let units = ["ftl.map_unit=\"4KiB\"", "device.over_provisioning=1.6"];
+    let units = ["ftl.map_unit=\"4KiB\"", "device.over_provisioning=1.7"];
     assert!(cut(&[&units[..], &["ftl.paired_page=\"page-buffer\""]].concat(), false).losing > 0);
 }
 
@@ -322,7 +343,7 @@ fn map_units_of_failed_programs_are_programmed_elsewhere() {
             for (what, sets) in
                 besides_wordlines(programming).filter(|(what, _)| units_go_with(what)).skip(at).step_by(2)
             {
-                let all = [programming, &SPARE, *sets, &[unit, "device.over_provisioning=1.6"]].concat();
+                let all = [programming, &SPARE, *sets, &[unit, "device.over_provisioning=1.7"]].concat();
                 assert_survives_failures(&format!("{unit} {} {what}", programming[0]), &all, &ALL_WITH_FAILURES);
             }
         }

@@ -204,6 +204,15 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// A step of a mechanism; if it programs a page of the map or a dummy page, what has to be safe first.
     fn guarded(&mut self, domain: Domain, step: Step) -> Step {
+        if step.op == Op::Reprogram
+            && let Some(covers) = self.mechanisms.parts_mut().covers
+            && let unit = self.kernel.geometry().unit_of(self.group.pages()[0])
+            && let Some(stream) = covers.give_up_unit(&self.kernel, domain, unit)
+        {
+            self.group.clear();
+            self.group.stream = stream;
+            return Step::new(Op::Pad, Cause::Pad);
+        }
         if !self.guards_pages || !matches!(step.op, Op::Combine | Op::Pad) {
             return step;
         }
@@ -224,10 +233,14 @@ impl<M: Mechanisms> PageMap<M> {
         }
         let first = self.kernel.next_place(domain, stream);
         let geometry = self.kernel.geometry();
-        let left = geometry.row_slots() - geometry.row_of_slot(geometry.unit_and_slot(first).1).1;
+        // Of map units a row is programmed as a whole: the first of its pages stands for all.
+        let left = match geometry.parts {
+            1 => geometry.row_slots() - geometry.row_of_slot(geometry.unit_and_slot(first).1).1,
+            _ => 1,
+        };
+        self.group.stream = stream;
         (first.0..first.0 + left).find_map(|at| {
             let op = self.mechanisms.before_page(&mut self.kernel, domain, Ppn(at), &mut self.group)?;
-            self.group.stream = stream;
             let cause = match op {
                 Op::Combine => Cause::Backup,
                 Op::Erase(unit) => self.erasure(domain, unit).cause,
@@ -276,6 +289,7 @@ impl<M: Mechanisms> PageMap<M> {
         let stream = self.stream_of_copy(domain, self.group.pages()[0]);
         self.group.stream = stream;
         if self.guards_pages {
+            self.keep_to_row(domain, stream);
             let picked = self.group;
             self.group.clear();
             if let Some(first) = self.before_row(domain, stream) {
@@ -285,6 +299,15 @@ impl<M: Mechanisms> PageMap<M> {
         }
         let how = self.mechanisms.how(&self.kernel, domain, stream, &self.group).unwrap_or(How::OffChip);
         Some(Step::new(Op::Move(how), job.cause))
+    }
+
+    /// Of map units, no page of the group comes to lie in the next row: what that is programmed over is not safe yet.
+    fn keep_to_row(&mut self, domain: Domain, stream: Stream) {
+        if self.kernel.geometry().parts > 1 {
+            let next = self.kernel.open_frontier(domain, stream).slot;
+            let geometry = self.kernel.geometry();
+            self.group.truncate(geometry.row_slots() - geometry.row_of_slot(next).1);
+        }
     }
 
     /// Asks for what moving the pages behind a group will change: their step may ask for it before any of them is read.
@@ -338,6 +361,7 @@ impl<M: Mechanisms> PageMap<M> {
             Some(Under::Victim) => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Verdict::Nothing };
                 self.pick(domain, &mut job, Some(stream));
+                self.keep_to_row(domain, stream);
                 self.prefetch_behind();
                 self.group.stream = stream;
                 let cause = job.cause;

@@ -160,14 +160,17 @@ impl<M: Mechanisms> PageMap<M> {
             Op::Reprogram if self.fill_up_for(domain, self.kernel.geometry().unit_of(group.pages()[0]), array) => {}
             Op::Combine | Op::Reprogram => {
                 self.pages_read(group.pages());
-                let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
-                let (mut rest, mut sources) = (Some(placed), group.pages());
-                while let Some(placed) = rest {
-                    if !array.combined(cause, sources, placed) {
+                for number in 0..usize::from(group.products) {
+                    let pages = group.of_product(number);
+                    let placed = self.combine(domain, cause, pages.pages(), &mut |_| true).expect("what was asked for");
+                    if !array.combined(cause, pages.pages(), placed) {
                         self.repair(placed.at, DataSource::Controller, array);
                     }
-                    sources = &[];
-                    rest = self.combine_rest(domain);
+                }
+                while let Some(placed) = self.combine_rest(domain) {
+                    if !array.combined(cause, &[], placed) {
+                        self.repair(placed.at, DataSource::Controller, array);
+                    }
                 }
                 if op == Op::Combine {
                     self.committed(domain);

@@ -16,6 +16,8 @@ pub struct Group {
     len: u8,
     /// Dummy pages to program behind them, so that the planes stay in step.
     pub pads: u8,
+    /// Pages that are made of them, where they are combined: each of every so-manieth page.
+    pub products: u8,
     /// The stream that the pages, and dummy pages, go to.
     pub(crate) stream: Stream,
     pages: [Ppn; MAX_PAGES],
@@ -23,7 +25,7 @@ pub struct Group {
 
 impl Group {
     /// No page.
-    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_PAGES], len: 0, pads: 0, stream: Stream::FIRST };
+    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_PAGES], len: 0, pads: 0, products: 1, stream: Stream::FIRST };
 
     /// Adds a page.
     ///
@@ -38,13 +40,20 @@ impl Group {
     /// Forgets all pages.
     #[inline]
     pub fn clear(&mut self) {
-        (self.len, self.pads) = (0, 0);
+        (self.len, self.pads, self.products) = (0, 0, 1);
+    }
+
+    /// The pages of which a product is made, by its number.
+    pub fn of_product(&self, number: usize) -> Group {
+        let mut group = Group::EMPTY;
+        self.pages().iter().skip(number).step_by(self.products.into()).for_each(|&page| group.push(page));
+        group
     }
 
     /// Takes over another group; what lies behind its pages stays what it was.
     #[inline]
     pub fn assign(&mut self, other: &Group) {
-        (self.len, self.pads, self.stream) = (other.len, other.pads, other.stream);
+        (self.len, self.pads, self.products, self.stream) = (other.len, other.pads, other.products, other.stream);
         // Four at a time: groups are small, and a call to copy a few bytes costs more than copying them.
         let quads = usize::from(other.len).div_ceil(4);
         for (to, from) in self.pages.as_chunks_mut::<4>().0.iter_mut().zip(other.pages.as_chunks::<4>().0).take(quads) {
@@ -56,6 +65,11 @@ impl Group {
     pub fn remove(&mut self, at: usize) {
         self.pages.copy_within(at + 1..usize::from(self.len), at);
         self.len -= 1;
+    }
+
+    /// Keeps so many of the first pages at most.
+    pub(crate) fn truncate(&mut self, most: u32) {
+        self.len = self.len.min(most as u8);
     }
 
     /// The pages.

@@ -133,6 +133,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             "use larger units, or fewer pages in a block".into(),
         );
     }
+    let is_in_flash = policies.mapping.name == "dftl";
     let others: [(&Selection, &str, &[&str], &str); 2] = [
         (
             policies.mapping,
@@ -143,12 +144,12 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         (
             policies.paired_page,
             "paired_page",
-            &["none", "page-buffer", "supercap"],
-            "no copies of lower pages, which are of whole flash pages",
+            if is_in_flash { &["none", "page-buffer", "supercap"] } else { &[] },
+            "no copies of lower pages where the map is in flash: a translation page is as long as what a copy covers",
         ),
     ];
     for (chosen, seam, only, reason) in others {
-        if !only.contains(&chosen.name) {
+        if !only.is_empty() && !only.contains(&chosen.name) {
             let choices: Vec<String> = only.iter().map(|only| format!("`ftl.{seam} = \"{only}\"`")).collect();
             return refuse(
                 format!("a unit below the flash page goes with {reason}; `ftl.{seam}` is `{}`", chosen.name),

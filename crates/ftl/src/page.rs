@@ -465,7 +465,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Places a dummy page of a stream, for which nothing ends. Returns its tag as well.
-    fn place_pad(&mut self, domain: Domain, stream: Stream) -> (Ppn, u128) {
+    pub(crate) fn place_pad(&mut self, domain: Domain, stream: Stream) -> (Ppn, u128) {
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);

@@ -280,6 +280,10 @@ impl<M: Mechanisms> PageMap<M> {
                 self.repair(placed.at, rescue.source(), array);
             }
         }
+        for at in rescued {
+            let unit = self.kernel.geometry().unit_of(at);
+            self.end_row(self.kernel.geometry().domain_of_unit(unit), self.kernel.stream_of(unit), array);
+        }
         let domains = self.kernel.geometry().all_domains();
         if !self.on_demand {
             domains.clone().for_each(|domain| self.collect_if_needed(domain));
@@ -296,7 +300,12 @@ impl<M: Mechanisms> PageMap<M> {
         if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
             // Nothing that is unprotected is put at risk while the only copy of something else is a backup. Pages that were brought back just
             // now have their backups still, and lost ones are not at risk.
-            let lowers = slot.all_before().filter(|&lower| self.kernel.wordlines().share(lower, slot));
+            let wordlines = self.kernel.wordlines();
+            let is_by_row = self.kernel.geometry().parts > 1;
+            let lowers = slot.all_before().filter(|&lower| match is_by_row {
+                true => !wordlines.is_top(lower) && wordlines.share_with_row(lower, slot),
+                false => wordlines.share(lower, slot),
+            });
             let mut lowers = lowers.map(|lower| self.kernel.geometry().ppn(unit, lower));
             let may = lowers.all(|at| rescued.contains(&at) || !self.kernel.is_valid(at));
             if !may && self.kernel.free(domain) > 0 {

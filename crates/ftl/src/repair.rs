@@ -7,9 +7,9 @@
 use base::{Cause, Domain, Lpn, OpKind, Ppn, Unit};
 
 use crate::group::Group;
-use crate::kernel::Stream;
+use crate::kernel::{Frontier, Stream};
 use crate::mechanism::Mechanisms;
-use crate::ops::{Array, DataSource, Op, Rewritten, Step};
+use crate::ops::{Array, DataSource, Op, PagePayload, Rewritten, Step};
 use crate::page::PageMap;
 
 /// A page that has to be written elsewhere.
@@ -32,12 +32,17 @@ impl<M: Mechanisms> PageMap<M> {
             return;
         }
         let mut hurt = self.hurt_with(array.held());
-        for page in self.hurt_with(array.lost_in(unit)) {
-            if hurt.iter().all(|known| known.at != page.at) {
-                hurt.push(Hurt { source: self.covered(domain, page.at).unwrap_or(page.source), ..page });
-            }
+        let mut below: Vec<Hurt> = self.hurt_with(array.lost_in(unit));
+        below.retain(|page| hurt.iter().all(|known| known.at != page.at));
+        for page in &mut below {
+            page.source = self.covered(domain, page.at).unwrap_or(page.source);
         }
-        if hurt.is_empty() {
+        // What is covered comes to lie below what is not.
+        let is_by_row = self.kernel.geometry().parts > 1 && self.mechanisms.parts().covers.is_some();
+        if !is_by_row {
+            hurt.append(&mut below);
+        }
+        if hurt.is_empty() && below.is_empty() {
             hurt = self.hurt_below(domain, at);
             hurt.extend(self.kernel.lpn_at(at).map(|lpn| Hurt { lpn, at, source }));
         }
@@ -49,11 +54,28 @@ impl<M: Mechanisms> PageMap<M> {
             self.mechanisms.sealed(&self.kernel, domain, unit);
         }
         self.wears_out(unit, OpKind::Program);
+        if !below.is_empty() {
+            below.into_iter().for_each(|page| self.write_anew(domain, stream, page, array));
+            self.end_row(domain, stream, array);
+        }
         for page in hurt {
             self.write_anew(domain, stream, page, array);
         }
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
             retirement.look_for_room(&self.kernel, domain);
+        }
+    }
+
+    /// Fills the row up in which an active block stands, where rows are programmed as a whole.
+    pub(crate) fn end_row(&mut self, domain: Domain, stream: Stream, array: &mut impl Array) {
+        let geometry = *self.kernel.geometry();
+        let stands_in_row = |frontier: Frontier| geometry.parts > 1 && geometry.row_of_slot(frontier.slot).1 != 0;
+        while self.kernel.frontier(domain, stream).is_some_and(stands_in_row) {
+            let (at, tag) = self.place_pad(domain, stream);
+            let dummy = self.announced(at, PagePayload::Nothing, tag);
+            if !array.combined(Cause::Pad, &[], dummy) {
+                self.repair(at, DataSource::Controller, array);
+            }
         }
     }
 

@@ -15,8 +15,8 @@ pub(crate) struct AtOnce<'a> {
     held: Content,
     /// True if a unit was erased.
     pub(super) has_erased: bool,
-    /// The page that was read last: others of its flash page came with it.
-    last_read: Option<Ppn>,
+    /// The page that was read last: others of its flash page came with it. For a parity, that of each of the two.
+    last_read: [Option<Ppn>; 2],
 }
 
 impl<'a> AtOnce<'a> {
@@ -26,7 +26,7 @@ impl<'a> AtOnce<'a> {
         watchdog: &'a mut Watchdog,
         held: Content,
     ) -> AtOnce<'a> {
-        AtOnce { flash, counters, watchdog, held, has_erased: false, last_read: None }
+        AtOnce { flash, counters, watchdog, held, has_erased: false, last_read: [None; 2] }
     }
 
     /// Places a page, whose last version that is older lies at `old`.
@@ -42,10 +42,16 @@ impl<'a> AtOnce<'a> {
 
     #[inline]
     fn read(&mut self, cause: Cause, from: Ppn) -> Content {
+        self.read_of(0, cause, from)
+    }
+
+    /// Reads a page, of two that are read together the one of that number.
+    #[inline]
+    fn read_of(&mut self, number: usize, cause: Cause, from: Ppn) -> Content {
         if let Some(content) = self.flash.in_frame(from) {
             return self.flash.hold_frame(content);
         }
-        if self.last_read.replace(from).is_some_and(|last| self.flash.comes_with(last, from)) {
+        if self.last_read[number].replace(from).is_some_and(|last| self.flash.comes_with(last, from)) {
             return self.flash.read_along(from);
         }
         self.counters.count(cause, OpKind::Read, 1);
@@ -66,6 +72,7 @@ impl<'a> AtOnce<'a> {
     fn left_of(&mut self, cause: Cause, source: DataSource) -> (Option<Content>, Option<Ppn>) {
         let old = match source {
             DataSource::PageBuffer(page) => self.flash.old_of_buffered(page),
+            DataSource::Page(page) | DataSource::Parity(page, _) if self.flash.gathers() => Some(page),
             _ => None,
         };
         let content = match source {
@@ -100,7 +107,7 @@ impl Array for AtOnce<'_> {
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
         count_moves(self.counters, cause, 1);
         if how == How::Copyback {
-            let comes_along = self.last_read.replace(from).is_some_and(|last| self.flash.comes_with(last, from));
+            let comes_along = self.last_read[0].replace(from).is_some_and(|last| self.flash.comes_with(last, from));
             self.counters.copyback(cause, u64::from(!comes_along), 1);
             return self.flash.place_copy(from, to) == Programmed::Done;
         }
@@ -123,8 +130,8 @@ impl Array for AtOnce<'_> {
 
     fn combined(&mut self, cause: Cause, pages: &[Ppn], to: Placed) -> bool {
         self.watchdog.step(self.counters);
-        let content = pages.iter().fold(Content::EMPTY, |parity, &page| {
-            let page = self.read(cause, page);
+        let content = pages.iter().enumerate().fold(Content::EMPTY, |parity, (number, &page)| {
+            let page = self.read_of(if pages.len() == 2 { number } else { 0 }, cause, page);
             self.flash.xor(parity, page)
         });
         self.program(cause, to, content, None)
@@ -153,7 +160,7 @@ impl Array for AtOnce<'_> {
 
     fn erased(&mut self, erasure: Erasure) -> bool {
         self.watchdog.step(self.counters);
-        self.last_read = None;
+        self.last_read = [None; 2];
         let blocks = self.flash.erase(erasure.unit);
         self.has_erased = true;
         self.counters.count(erasure.cause, OpKind::Erase, blocks);

@@ -242,9 +242,11 @@ impl Flash {
 
     /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.
     fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
-        let data = self.assembly.frames.get((block, page)).map(|frame| frame.data);
-        let is_special = matches!(data, Some(Data::Held { way: Way::Again | Way::BeginsLsbOnly, .. }));
-        is_special || self.nand.blocks()[block.index()].is_lsb_only()
+        match self.assembly.frames.get((block, page)).map(|frame| frame.data) {
+            Some(Data::Held { way: Way::Again, .. }) => true,
+            Some(Data::Held { way, .. }) => self.is_of_lsb_only(block, way),
+            Some(Data::Copied { .. }) | None => self.is_of_lsb_only(block, Way::Plain),
+        }
     }
 
     /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
@@ -257,12 +259,16 @@ impl Flash {
         match self.assembly.frames.get((block, page)).map(|frame| frame.data) {
             Some(Data::Copied { from, tag }) => self.array_copies(self.address(from), (block, page), tag),
             Some(Data::Held { way: Way::Guard, .. }) => self.array_programs_as(block, page, Way::Guard, true),
+            Some(Data::Held { way: Way::BeginsLsbOnly, .. }) => {
+                obey(self.nand.use_lsb_only(block));
+                self.array_programs(block, page);
+            }
             _ => self.array_programs(block, page),
         }
     }
 
     /// A page is placed for that way.
-    fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
+    pub(super) fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
         let data = self.assembly.frames.get(at).map(|frame| frame.data);
         matches!(data, Some(Data::Held { way: of, .. }) if of == way)
     }

@@ -22,8 +22,8 @@ impl Flash {
     /// Places a page, and programs its unit if it is the last one of that.
     pub(super) fn gather(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
         let (block, page) = self.address(placed.at);
-        // Blocks of LSB pages have one page to a wordline, and a page that is programmed once more is there already.
-        if matches!(placed.way, Way::Again | Way::BeginsLsbOnly) || self.nand.blocks()[block.index()].is_lsb_only() {
+        // A page that is programmed once more is there already.
+        if placed.way == Way::Again || self.is_of_lsb_only(block, placed.way) {
             return self.program_as(placed.at, placed.way, content);
         }
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
@@ -53,6 +53,11 @@ impl Flash {
             }
         }
         Programmed::Done
+    }
+
+    /// Blocks of LSB pages have one page to a wordline, which is programmed by itself unless a flash page has several.
+    pub(super) fn is_of_lsb_only(&self, block: Block, way: Way) -> bool {
+        self.geometry.parts == 1 && (way == Way::BeginsLsbOnly || self.nand.blocks()[block.index()].is_lsb_only())
     }
 
     /// Programs a unit, whose last page that is.
@@ -124,6 +129,7 @@ impl Flash {
         for page in Page::all(end - self.nand.pages_together()..end) {
             if let Some(content) = self.store_frame((block, page))
                 && !self.assembly.is_open
+                && ftl::page_of(content.spare).is_some()
             {
                 self.assembly.landed.push(Stamp::unpack(content.data));
             }
@@ -133,7 +139,11 @@ impl Flash {
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as
     /// well. Unless the power is off, a page buffer holds the wordline's lower pages.
     fn fail_unit(&mut self, block: Block, last: Page) -> Programmed {
-        self.fill_page_buffer(block, Page::new(last.number() + 1 - self.nand.pages_together()));
+        let first = Page::new(last.number() + 1 - self.nand.pages_together());
+        self.fill_page_buffer(block, first);
+        if self.is_placed_as((block, first), Way::BeginsLsbOnly) {
+            obey(self.nand.use_lsb_only(block));
+        }
         self.pages_of_unit(block, last).for_each(|page| self.array_programs_as(block, page, Way::Plain, false));
         self.nand.fail_passes(block);
         if self.is_off() { self.lose_block(block) } else { Programmed::Failed }

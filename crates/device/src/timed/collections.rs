@@ -41,9 +41,9 @@ struct Contents {
 }
 
 impl Contents {
-    /// A group has the pages of a row, or those of a wordline.
+    /// A group has the pages of two rows, or those of a wordline.
     fn new(geometry: &Geometry, stores: StoreKind) -> Contents {
-        let (domains, width) = (geometry.domains(), geometry.row_slots().max(4 * geometry.parts) as usize);
+        let (domains, width) = (geometry.domains(), (2 * geometry.row_slots()).max(4 * geometry.parts) as usize);
         Contents {
             width,
             pages: vec![Content::EMPTY; if stores == StoreKind::Nothing { 0 } else { domains as usize * width }],
@@ -266,8 +266,8 @@ impl Collections {
     #[cold]
     fn drop_stale_pages(&mut self, ftl: &Ftl, domain: Domain) {
         let collection = &mut self.all[domain.index()];
-        if collection.step.op == Op::Reprogram {
-            // Cells are programmed anew by the levels that they have.
+        if collection.step.op == Op::Reprogram || collection.group.products > 1 {
+            // Cells are programmed anew by the levels that they have, and rows are covered as they are.
             return;
         }
         // A backup is worth while as long as a power cut could need the page.

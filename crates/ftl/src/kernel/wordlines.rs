@@ -11,8 +11,8 @@ pub(crate) struct Wordlines {
     kind: Vec<u8>,
     /// The page type that completes a wordline.
     top: u8,
-    /// Blocks of a unit.
-    width: u32,
+    /// Slots of a row.
+    row: u32,
     /// Lower pages whose wordlines are not complete, at most, while a unit is filled.
     most_open: u32,
 }
@@ -28,7 +28,7 @@ impl Wordlines {
             line: slots.clone().map(|slot| layout.wordline(page(slot)) * width + lane(slot)).collect(),
             kind: slots.clone().map(|slot| layout.page_type(page(slot)).0).collect(),
             top: cell.bits() as u8 - 1,
-            width,
+            row: geometry.row_slots(),
             most_open: 0,
         };
         let mut open = 0;
@@ -67,6 +67,13 @@ impl Wordlines {
         self.line[first.index()] == self.line[second.index()]
     }
 
+    /// True if the page at a slot lies in an earlier row than another slot, and shares cells with that row, which is programmed as a whole
+    /// where a flash page has several pages.
+    pub(crate) fn share_with_row(&self, lower: Slot, slot: Slot) -> bool {
+        let first = slot.number() / self.row * self.row;
+        lower.number() < first && (first..first + self.row).any(|other| self.share(lower, Slot::new(other)))
+    }
+
     /// Lower pages whose wordlines are not complete, at most, while a unit is filled.
     #[inline]
     pub(crate) fn most_open(&self) -> u32 {
@@ -78,9 +85,9 @@ impl Wordlines {
         self.next_lsb_of(slot.number() + 1, 1)
     }
 
-    /// The same in the block of that slot.
+    /// The same at the place of that slot in its row.
     pub(crate) fn next_lsb_of_block(&self, slot: Slot) -> Slot {
-        self.next_lsb_of(slot.number() + self.width, self.width as usize)
+        self.next_lsb_of(slot.number() + self.row, self.row as usize)
     }
 
     fn next_lsb_of(&self, from: u32, step: usize) -> Slot {

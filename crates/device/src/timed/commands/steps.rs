@@ -277,7 +277,7 @@ impl Commands {
         true
     }
 
-    /// Programs a page that is made of the pages of the group: their exclusive-or, or the next version of a page of the map.
+    /// Programs what is made of the pages of the group: the exclusive-or of pages, or the next version of a page of the map.
     #[cold]
     fn add_combined(
         &self,
@@ -287,11 +287,16 @@ impl Commands {
         suits: Suits,
     ) -> bool {
         let (step, group) = (self.collections.step(domain), self.collections.group(domain));
-        let pages = (0..group.pages().len()).map(|at| self.collections.content(domain, at));
-        let data = pages.fold(Content::EMPTY, |all, page| all ^ page);
-        let Some(placed) = place(context.device, domain, step, group.pages(), suits) else { return false };
-        context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
-        add_program(context, command, domain, placed, data, None);
+        let mut suits = suits;
+        for number in 0..usize::from(group.products) {
+            let pages = (number..group.pages().len()).step_by(group.products.into());
+            let data = pages.fold(Content::EMPTY, |all, at| all ^ self.collections.content(domain, at));
+            let pages = group.of_product(number);
+            let Some(placed) = place(context.device, domain, step, pages.pages(), suits) else { return false };
+            context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
+            add_program(context, command, domain, placed, data, None);
+            suits = Suits::Any;
+        }
         while let Some(map) = context.device.has.map
             && let Some(part) = map.place_rest(&mut context.device.ftl, domain)
         {

@@ -1,12 +1,13 @@
 //! Lower pages are made safe before others are programmed, and victims are kept while these depend on them.
 
-use base::{Domain, Ppn, Unit};
+use base::{Cause, Domain, Ppn, Unit};
 
+use super::lowers::{Lower, is_by_row};
 use super::{Cover, Paired, Scheme};
 use crate::group::Group;
-use crate::kernel::{Kernel, Placement, Stream, Why};
+use crate::kernel::{Frontier, Kernel, Placement, Stream, Why};
 use crate::mechanism::{Combined, Product, VictimEnd};
-use crate::ops::Op;
+use crate::ops::{Op, Step};
 
 impl Paired {
     /// The operation before a page is programmed at a place: each lower page of its wordline that a power cut could need
@@ -15,6 +16,9 @@ impl Paired {
         let slot = kernel.geometry().unit_and_slot(at).1;
         if kernel.wordlines().is_lsb(slot) {
             return None;
+        }
+        if is_by_row(kernel) {
+            return self.protect_rows(kernel, domain, at, group);
         }
         let guard = &self.guards[domain.index()];
         let mut unprotected = None;
@@ -40,6 +44,75 @@ impl Paired {
             group.push(other);
         }
         Some(Op::Combine)
+    }
+
+    /// The same before a row is programmed: each row below it that a page of which nothing covers lies in is stored a second time, whichever
+    /// of its pages are valid.
+    fn protect_rows(&self, kernel: &Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
+        let guard = &self.guards[domain.index()];
+        let (mut is_lost, mut unprotected) = (false, None);
+        for lower in guard.lowers.below(kernel, at) {
+            match lower.cover {
+                Cover::Lost => is_lost = true,
+                Cover::None => unprotected = Some(unprotected.map_or(lower.at, |first: Ppn| first.min(lower.at))),
+                Cover::Copy(_) | Cover::Parity { .. } | Cover::Needless => {}
+            }
+        }
+        let Some(page) = unprotected else { return is_lost.then_some(Op::Pad) };
+        let Some(backup) = guard.backup else { return Some(Op::Pad) };
+        if backup.slot >= kernel.geometry().end_slot() {
+            if let Some(stream) = self.begun_over(kernel, domain, backup.unit) {
+                group.stream = stream;
+                return Some(Op::Pad);
+            }
+            return Some(Op::Erase(backup.unit));
+        }
+        let rows = [Some(page), self.parity_row(kernel, domain, page)];
+        for first in rows.into_iter().flatten() {
+            row_of(kernel, first).for_each(|page| group.push(page));
+        }
+        group.products = kernel.geometry().row_slots() as u8;
+        Some(Op::Combine)
+    }
+
+    /// A page of another unprotected row that a parity row can protect together with that of a page.
+    fn parity_row(&self, kernel: &Kernel, domain: Domain, page: Ppn) -> Option<Ppn> {
+        if self.scheme != Scheme::ParityBackup {
+            return None;
+        }
+        let geometry = kernel.geometry();
+        let behind = |at: Ppn| {
+            geometry.unit_of(at) == geometry.unit_of(page) && at.0 > row_of(kernel, page).last().expect("a row").0
+        };
+        let lowers = &self.guards[domain.index()].lowers;
+        let others = lowers.iter().filter(|lower| lower.cover == Cover::None && behind(lower.at));
+        let other = others.map(|lower| lower.at).min()?;
+        let is_unprotected = |page| matches!(lowers.cover_of(page), Cover::None | Cover::Needless);
+        row_of(kernel, other).all(is_unprotected).then_some(other)
+    }
+
+    /// Pages of a unit are about to be lost, though it is not erased. Returns a stream whose row has to be programmed first; if there is none,
+    /// what they covered is backed up when its turn comes.
+    pub(crate) fn give_up_unit(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Option<Stream> {
+        let begun = self.begun_over(kernel, domain, unit);
+        if begun.is_none() && is_by_row(kernel) {
+            self.guards[domain.index()].lowers.uncover(kernel, unit);
+        }
+        begun
+    }
+
+    /// A stream whose next row is begun, and over pages that something in a unit covers: that must stay until the row is programmed.
+    pub(super) fn begun_over(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> Option<Stream> {
+        if !is_by_row(kernel) {
+            return None;
+        }
+        let geometry = kernel.geometry();
+        kernel.streams().all().find(|&stream| {
+            kernel.frontier(domain, stream).is_some_and(|Frontier { unit: own, slot }| {
+                let at = geometry.ppn(own, slot);
+                geometry.row_of_slot(slot).1 != 0 && self.guards[domain.index()].lowers.depend_below(kernel, at, unit)
+            })
+        })
     }
 
     /// Another unprotected lower page, in a block, that one parity page can protect together with a page: the next
@@ -93,12 +166,18 @@ impl Paired {
     }
 
     /// A host page was placed, whatever had to come before it.
-    pub(super) fn host_page_placed(&mut self, kernel: &mut Kernel, domain: Domain) {
+    pub(super) fn host_page_placed(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn) {
         let guard = &mut self.guards[domain.index()];
-        let is_paired = guard.lowers.done().iter().any(|lower| match lower.cover {
+        let is_of_victim = |lower: &Lower| match lower.cover {
             Cover::Copy(page) => !kernel.is_lsb_only(kernel.geometry().unit_of(page)),
             _ => false,
-        });
+        };
+        let slot = kernel.geometry().unit_and_slot(at).1;
+        let is_paired = if !is_by_row(kernel) || kernel.geometry().row_of_slot(slot.next()).1 == 0 {
+            kernel.wordlines().is_top(slot) && guard.lowers.done().iter().any(is_of_victim)
+        } else {
+            kernel.wordlines().is_top(slot) && guard.lowers.below(kernel, at).any(|lower| is_of_victim(&lower))
+        };
         guard.was_short = false;
         self.host_pages += 1;
         self.paired_pages += u64::from(is_paired);
@@ -113,10 +192,22 @@ impl Paired {
     /// The end of a collection: its unit is erased, unless pages depend on it that cannot be backed up. Then it
     /// is held until further copies have completed their wordlines, which takes no more units than lower
     /// pages can be open ([`crate::kernel::Wordlines::most_open`]).
-    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) -> Option<VictimEnd> {
+    pub(super) fn end_of_victim(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        unit: Unit,
+        group: &mut Group,
+    ) -> Option<VictimEnd> {
         let is_victim = kernel.job(domain).is_some_and(|job| job.unit == unit) && kernel.valid_of(unit) == 0;
         if !is_victim {
             return None;
+        }
+        if self.scheme.keeps_backups()
+            && let Some(stream) = self.begun_over(kernel, domain, unit)
+        {
+            group.stream = stream;
+            return Some(VictimEnd::Act(Step::new(Op::Pad, Cause::Pad)));
         }
         let guard = &mut self.guards[domain.index()];
         if self.scheme.keeps_backups() {
@@ -139,15 +230,18 @@ impl Paired {
 
     /// Space is short: empty units are erased as soon as what depends on them is backed up.
     pub(super) fn give_up_kept(&mut self, kernel: &Kernel, domain: Domain) -> bool {
-        let guard = &mut self.guards[domain.index()];
-        if guard.held.is_empty() || !self.scheme.keeps_backups() {
+        if self.guards[domain.index()].held.is_empty() || !self.scheme.keeps_backups() {
             return false;
         }
-        for &unit in &guard.held {
-            guard.lowers.uncover(kernel, unit);
+        let held = self.guards[domain.index()].held.clone();
+        let mut gives = false;
+        for unit in held.into_iter().filter(|&unit| self.begun_over(kernel, domain, unit).is_none()).collect::<Vec<_>>()
+        {
+            self.guards[domain.index()].lowers.uncover(kernel, unit);
+            gives = true;
         }
-        guard.erases = true;
-        true
+        self.guards[domain.index()].erases |= gives;
+        gives
     }
 
     /// A buffer unit gives the most room, but merged early it holds pages that would have been overwritten.
@@ -164,6 +258,13 @@ impl Paired {
         }
         oldest.is_some()
     }
+}
+
+/// The pages of the row of a page.
+fn row_of(kernel: &Kernel, page: Ppn) -> impl Iterator<Item = Ppn> + use<> {
+    let slots = kernel.geometry().row_slots();
+    let first = page.0 / slots * slots;
+    (first..first + slots).map(Ppn)
 }
 
 /// Space is short: a victim that was emptied page by page, under pages of the host, is emptied now.

@@ -1,6 +1,6 @@
 //! The lower pages of wordlines that are not complete, and what covers them.
 
-use base::{Ppn, Unit};
+use base::{Ppn, Slot, Unit};
 
 use crate::kernel::Kernel;
 
@@ -20,6 +20,8 @@ pub(super) enum Cover {
     },
     /// The page itself was lost before its wordline was complete, and the wordline cannot be trusted.
     Lost,
+    /// Nowhere, and it holds nothing. Told apart where pages are covered by the row.
+    Needless,
 }
 
 /// A programmed page whose wordline is not complete.
@@ -33,7 +35,7 @@ impl Lower {
     /// True if its cover is, in part, in a unit.
     fn depends_on(&self, kernel: &Kernel, unit: Unit) -> bool {
         match self.cover {
-            Cover::None | Cover::Lost => false,
+            Cover::None | Cover::Lost | Cover::Needless => false,
             Cover::Copy(page) | Cover::Parity { parity: page, .. } => lies_in(kernel, page, unit),
         }
     }
@@ -52,12 +54,21 @@ impl Lowers {
     pub(super) fn programmed(&mut self, kernel: &Kernel, at: Ppn, cover: Cover) {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
         let wordlines = kernel.wordlines();
-        self.done.clear();
+        // Pages that move together may begin the next row before this one is programmed.
+        let is_by_row = is_by_row(kernel);
+        if !is_by_row {
+            self.done.clear();
+        }
         if wordlines.is_top(slot) {
+            if is_by_row && kernel.geometry().row_of_slot(slot.next()).1 != 0 {
+                // It is programmed with the last page of its row.
+                return;
+            }
+            self.done.clear();
             let done = &mut self.done;
             self.open.retain(|lower| {
                 let (of, lower_slot) = kernel.geometry().unit_and_slot(lower.at);
-                let completed = of == unit && wordlines.share(lower_slot, slot);
+                let completed = of == unit && is_below(kernel, lower_slot, slot);
                 if completed {
                     done.push(*lower);
                 }
@@ -71,11 +82,11 @@ impl Lowers {
     /// The lower pages that a program at a page puts at risk.
     pub(super) fn below<'a>(&'a self, kernel: &'a Kernel, at: Ppn) -> impl Iterator<Item = Lower> + 'a {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
-        let is_below = move |lower: &&Lower| {
+        let is_of_it = move |lower: &&Lower| {
             let (of, lower_slot) = kernel.geometry().unit_and_slot(lower.at);
-            of == unit && kernel.wordlines().share(lower_slot, slot)
+            of == unit && is_below(kernel, lower_slot, slot)
         };
-        self.open.iter().filter(is_below).copied()
+        self.open.iter().filter(is_of_it).copied()
     }
 
     /// All of them.
@@ -95,9 +106,16 @@ impl Lowers {
         }
     }
 
-    /// True if a page that is worth keeping depends on a unit.
+    /// True if a page that is worth keeping depends on a unit. Where pages wait for others of their rows, a newer version may be in the
+    /// controller alone.
     pub(super) fn depend_on(&self, kernel: &Kernel, unit: Unit) -> bool {
-        self.open.iter().any(|lower| lower.depends_on(kernel, unit) && kernel.is_needed(lower.at))
+        let is_needed = |lower: &Lower| is_by_row(kernel) || kernel.is_needed(lower.at);
+        self.open.iter().any(|lower| lower.depends_on(kernel, unit) && is_needed(lower))
+    }
+
+    /// True if a page below the row of a slot of a unit depends on another unit.
+    pub(super) fn depend_below(&self, kernel: &Kernel, at: Ppn, on: Unit) -> bool {
+        self.below(kernel, at).any(|lower| lower.depends_on(kernel, on))
     }
 
     /// Forgets covers that lie in a unit, which is about to be erased.
@@ -107,11 +125,17 @@ impl Lowers {
         }
     }
 
-    /// Forgets covers that are a page, or a parity of it.
-    pub(super) fn uncover_page(&mut self, page: Ppn) {
+    /// A unit is erased: nothing of it covers what was completed last.
+    pub(super) fn forget_done(&mut self, kernel: &Kernel, unit: Unit) {
+        self.done.retain(|lower| !lower.depends_on(kernel, unit) && !lies_in(kernel, lower.at, unit));
+    }
+
+    /// Forgets covers that are a page, or one that is programmed with it, or a parity of it.
+    pub(super) fn uncover_page(&mut self, kernel: &Kernel, page: Ppn) {
+        let is_it = |at: Ppn| at == page || is_by_row(kernel) && kernel.geometry().are_in_a_row(at, page);
         for lower in &mut self.open {
             match lower.cover {
-                Cover::Copy(at) | Cover::Parity { parity: at, .. } if at == page => lower.cover = Cover::None,
+                Cover::Copy(at) | Cover::Parity { parity: at, .. } if is_it(at) => lower.cover = Cover::None,
                 _ => {}
             }
         }
@@ -132,6 +156,19 @@ impl Lowers {
     pub(super) fn adopt(&mut self, at: Ppn, cover: Cover) {
         self.open.push(Lower { at, cover });
     }
+}
+
+/// True if pages are programmed, and so covered, by the row: a flash page has several.
+#[inline]
+pub(super) fn is_by_row(kernel: &Kernel) -> bool {
+    kernel.geometry().parts > 1
+}
+
+/// True if a program at a slot puts the page at another slot at risk.
+#[inline]
+fn is_below(kernel: &Kernel, lower: Slot, slot: Slot) -> bool {
+    let wordlines = kernel.wordlines();
+    if is_by_row(kernel) { wordlines.share_with_row(lower, slot) } else { wordlines.share(lower, slot) }
 }
 
 /// True if a page is in a unit.

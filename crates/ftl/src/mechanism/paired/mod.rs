@@ -38,7 +38,7 @@ use crate::ops::{DataSource, Op, Way};
 use crate::scan::{Rescue, Scan, Scanned};
 use crate::victim::UnitState;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
-use lowers::{Cover, Lowers};
+use lowers::{Cover, Lowers, is_by_row};
 pub(crate) use refusals::{check, in_words};
 pub(crate) use saved::bytes_of_state;
 
@@ -270,12 +270,13 @@ impl Placing for Paired {
         };
         self.note_program(kernel, page.domain, page.at, cover);
         if let PageOrigin::Host { .. } = page.origin {
-            self.host_page_placed(kernel, page.domain);
+            self.host_page_placed(kernel, page.domain, page.at);
         }
     }
 
     fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
-        self.note_program(kernel, domain, at, Cover::None);
+        let cover = if is_by_row(kernel) { Cover::Needless } else { Cover::None };
+        self.note_program(kernel, domain, at, cover);
     }
 
     fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
@@ -289,6 +290,7 @@ impl Placing for Paired {
     }
 
     fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: Option<Why>) -> bool {
+        self.guards[domain.index()].lowers.forget_done(kernel, unit);
         if self.is_backup(domain, unit) {
             self.guards[domain.index()].lowers.uncover(kernel, unit);
             self.guards[domain.index()].backup = Some(kernel.set_aside(domain));
@@ -313,8 +315,8 @@ impl Agenda for Paired {
         guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.depend_on(kernel, unit))
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<VictimEnd> {
-        self.end_of_victim(kernel, domain, unit)
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<VictimEnd> {
+        self.end_of_victim(kernel, domain, unit, group)
     }
 
     fn before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
@@ -354,7 +356,12 @@ impl Restart for Paired {
     fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
         let is_backup = self.is_backup(domain, kernel.geometry().unit_of(at));
         if is_backup {
-            self.guards[domain.index()].lowers.uncover_page(at);
+            let guard = &mut self.guards[domain.index()];
+            guard.lowers.uncover_page(kernel, at);
+            if is_by_row(kernel) && kernel.geometry().unit_width > 1 {
+                // Its blocks do not stand at one row any more.
+                guard.backup = guard.backup.map(|backup| Frontier { slot: kernel.geometry().end_slot(), ..backup });
+            }
         }
         is_backup
     }
@@ -458,7 +465,7 @@ impl Paired {
     /// Where else the data of a page are that a failed program destroyed.
     pub(crate) fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<DataSource> {
         match self.guards[domain.index()].lowers.cover_of(page) {
-            Cover::None | Cover::Lost => None,
+            Cover::None | Cover::Lost | Cover::Needless => None,
             Cover::Copy(page) => Some(DataSource::Page(page)),
             Cover::Parity { parity, other } => Some(DataSource::Parity(parity, other)),
         }

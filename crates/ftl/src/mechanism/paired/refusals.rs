@@ -3,9 +3,9 @@
 use base::{Cell, Geometry};
 
 use super::keeps_track;
-use crate::Policies;
 use crate::mechanism::SpacePlan;
 use crate::refusals::{FtlSetup, Refusal};
+use crate::{MAX_PAGES, Policies};
 
 /// Refuses what cannot work together, with the reason.
 pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
@@ -26,7 +26,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let free = setup.free_blocks();
-    let (bits, wordlines) = (setup.policies.cell.bits(), setup.geometry.pages_per_block / setup.policies.cell.bits());
+    let (bits, parts) = (setup.policies.cell.bits(), setup.geometry.parts);
+    let wordlines = setup.geometry.pages_per_block / parts / bits;
     if wordlines < bits {
         return refuse(
             format!("backs up as many as {} pages at once, and a block has {wordlines} LSB pages", bits - 1),
@@ -37,6 +38,13 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         "parity-backup" if setup.policies.cell != Cell::Mlc => refuse(
             "pairs the LSB pages of cells of two bits".into(),
             "set `device.cell = \"mlc\"`, or use `lsb-backup`",
+        ),
+        "parity-backup" if parts > 1 && 2 * setup.geometry.row_slots() > MAX_PAGES as u32 => refuse(
+            format!(
+                "reads two rows of {} map units each for a parity, and an operation reads at most {MAX_PAGES}",
+                setup.geometry.row_slots()
+            ),
+            "use larger map units, `ftl.reclaim_unit = \"block\"`, or `lsb-backup`",
         ),
         "slc-buffer" if setup.policies.separation.name == "host-gc" => {
             refuse("separates host writes from copies by itself".into(), "set `separation = \"none\"`")

@@ -2,6 +2,7 @@
 
 use base::{Domain, Lpn, Ppn, Slot, Unit};
 
+use super::lowers::is_by_row;
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, PageKind, Spare, parity_home};
 use crate::scan::{PageFound, Rescue, Scan, Scanned};
@@ -10,14 +11,15 @@ use crate::victim::UnitState;
 /// The page that a backup or a parity page brings back, if it is lost.
 pub(super) fn rescued(kernel: &Kernel, scan: &dyn Scan, at: Ppn, spare: &Spare) -> Option<Rescue> {
     match spare.kind {
-        PageKind::Backup => Some(Rescue {
+        // The copy of a dummy page has no number of a write.
+        PageKind::Backup => (spare.write > 0).then(|| Rescue {
             lpn: Lpn(spare.lpn),
             sources: vec![at],
             write: spare.write,
             region: spare.region,
             stream: spare.stream,
         }),
-        PageKind::Parity => undo_parity(kernel, scan, at, spare),
+        PageKind::Parity => undo_parity(kernel, scan, at, spare).filter(|rescue| rescue.write > 0),
         PageKind::Data | PageKind::Dummy => None,
     }
 }
@@ -67,7 +69,10 @@ impl Paired {
     pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         let lsb_only = kernel.is_lsb_only(unit);
         if lsb_only && self.scheme.keeps_backups() {
-            self.guards[domain.index()].backup = Some(Frontier { unit, slot: next });
+            // Rows are covered by rows: one that was programmed on some planes alone takes no more.
+            let stands_in_row = is_by_row(kernel) && kernel.geometry().row_of_slot(next).1 != 0;
+            let slot = if stands_in_row { kernel.geometry().end_slot() } else { next };
+            self.guards[domain.index()].backup = Some(Frontier { unit, slot });
             kernel.adopt_state(unit, UnitState::Aside);
             return true;
         }
@@ -81,7 +86,11 @@ impl Paired {
         }
         for lower in incomplete(kernel, next) {
             let cover = match found.pages[lower.index()] {
-                PageFound::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
+                PageFound::Holds(bits) => match Spare::unpack(bits) {
+                    Some(spare) if spare.kind == PageKind::Dummy && is_by_row(kernel) => Cover::Needless,
+                    Some(_) => Cover::None,
+                    None => Cover::Lost,
+                },
                 _ => Cover::Lost,
             };
             self.guards[domain.index()].lowers.adopt(kernel.geometry().ppn(unit, lower), cover);

@@ -46,6 +46,7 @@ impl Paired {
                 Cover::None => [0, 0, 0],
                 Cover::Copy(page) => [1, page.0, 0],
                 Cover::Parity { parity, other } => [2, parity.0, other.0],
+                Cover::Needless => [3, 0, 0],
                 Cover::Lost => unreachable!("a state is saved before anything fails"),
             });
         }
@@ -99,6 +100,7 @@ impl Paired {
             let cover = match [next()?, next()?, next()?] {
                 [0, 0, 0] => Cover::None,
                 [1, page, 0] => Cover::Copy(own(page)?),
+                [3, 0, 0] => Cover::Needless,
                 [2, parity, other] => Cover::Parity { parity: own(parity)?, other: own(other)? },
                 _ => return None,
             };
