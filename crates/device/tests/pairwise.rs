@@ -387,7 +387,34 @@ fn a_follower_is_prepared_once() {
     .unwrap();
     let case = Case { keys, trace: Some((3343281212, 40)) };
     let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
-    attempt(&case, &config).unwrap();
+    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"));
+}
+
+/// The failed program of a wordline destroys pages that nothing protects. They stay lost where the program of what is put in their place
+/// fails as well.
+#[test]
+fn what_is_lost_stays_lost_when_the_next_program_fails() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{"device": {"channels": 2, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 2,
+            "blocks_per_plane": 49, "pages_per_block": 6, "page_size": 4096, "cell": "mlc", "program_order":
+            "consecutive", "multiplane": "pac", "timing": {"read": "76239ns", "program": "926476ns", "erase":
+            "718345ns"}, "read_transfer": {"sectors": {"codeword": "512B"}}, "media": {"table": {"age": "0ns",
+            "temperature": 10, "energy": 0, "onset": "1s", "blocks": 0, "layers": 0, "noise": true, "codeword":
+            "512B", "correctable": 3, "levels": "matched", "steps": 3, "step": 10, "floor": 0.1, "soft_gain": 1,
+            "soft_reads": 0}}, "bad_blocks": {"weibull": {"factory": 0.005, "life": 1, "shape": 0.1, "erases":
+            0.5}}, "user_capacity": "3710976B"}, "ftl": {"map_unit": {"512B": {"pad_after": "1ms"}},
+            "allocation": {"CPWD": {}}, "block_allocation": {"least-worn": {}}, "reclaim_unit": {"twin": {"pad":
+            true, "lone": "gather", "neighbours": 100}}, "victim": {"greedy": {}}, "separation": {"host-gc":
+            {}}, "wear_leveling": {"static": {"threshold": 2}}, "scheduler": {"paq": {"gc": "preemptible",
+            "max_wait": "50us"}}}, "host": {"replay": "open", "queue_depth": 1}, "workload": {"trace":
+            "(made of its seed)", "rounds": 2}, "run": {"executor": "count", "seed": 3244776413, "checks": "full",
+            "payload": "stamp", "precondition": "none"}}"#,
+    )
+    .unwrap();
+    let case = Case { keys, trace: Some((2581442553, 120)) };
+    let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
+    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"));
 }
 
 /// While an erase is suspended for writes, preparing one plane's write may begin a collection of another plane, which fills its time. That

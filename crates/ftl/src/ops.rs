@@ -108,6 +108,8 @@ pub enum Rewritten {
     Lost,
     /// That program failed as well. The controller holds the page, and what else the program destroyed, in its page buffer.
     Failed,
+    /// Both: its data were not there, and the program failed.
+    LostAndFailed,
 }
 
 /// The erase of a unit, and what it is counted as.

@@ -102,6 +102,11 @@ impl<M: Mechanisms> PageMap<M> {
             Rewritten::Done => {}
             Rewritten::Lost => self.lose(lpn),
             Rewritten::Failed => self.repair(placed.at, DataSource::PageBuffer(placed.at), array),
+            Rewritten::LostAndFailed => {
+                // It goes elsewhere no more, unless it is a page of the map.
+                self.lose(lpn);
+                self.repair(placed.at, DataSource::PageBuffer(placed.at), array);
+            }
         }
     }
 

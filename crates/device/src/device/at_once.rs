@@ -150,7 +150,7 @@ impl Array for AtOnce<'_> {
             self.flash.hold_failed(to.at, data, old);
         }
         self.flash.hold_buffered(held);
-        Rewritten::Failed
+        if content.is_some() { Rewritten::Failed } else { Rewritten::LostAndFailed }
     }
 
     fn read(&mut self, cause: Cause, from: Ppn) {

@@ -16,6 +16,8 @@ pub(crate) struct Oracle {
     completed: Vec<u32>,
     /// By LPN: the newest version that was programmed; with a write buffer it may be older than `completed`.
     programmed: Vec<u32>,
+    /// By LPN: the newest version of any page that was sent before its last trim. What waits in a frame may be programmed later.
+    trimmed: Vec<u32>,
     versions: u32,
     /// By flush: what was complete when it was sent, by LPN.
     promises: Vec<(u32, Vec<u32>)>,
@@ -28,24 +30,12 @@ pub(crate) struct Oracle {
 struct Durable {
     /// By LPN: the newest of them; 0 for none.
     versions: Vec<u32>,
-    /// By LPN: the newest version that was sent before the last trim.
-    trimmed: Vec<u32>,
-}
-
-impl Durable {
-    /// That version of a page does, unless a trim was sent after it.
-    fn note(&mut self, lpn: Lpn, version: u32) {
-        let known = &mut self.versions[lpn.index()];
-        if version > self.trimmed[lpn.index()] {
-            *known = version.max(*known);
-        }
-    }
 }
 
 impl Oracle {
     /// Bytes for a user space, with the promise of a flush.
     pub(crate) fn bytes(user_pages: u64) -> u64 {
-        user_pages * 4 * 4
+        user_pages * 4 * 5
     }
 
     pub(super) fn new(user_pages: u32) -> Oracle {
@@ -53,7 +43,8 @@ impl Oracle {
         Oracle {
             newest: none.clone(),
             completed: none.clone(),
-            programmed: none,
+            programmed: none.clone(),
+            trimmed: none,
             versions: 0,
             promises: Vec::new(),
             durable: None,
@@ -72,8 +63,19 @@ impl Oracle {
         self.completed[lpn.index()] = 0;
         self.programmed[lpn.index()] = 0;
         self.promises.iter_mut().for_each(|(_, versions)| versions[lpn.index()] = 0);
+        self.trimmed[lpn.index()] = self.versions;
         if let Some(durable) = &mut self.durable {
-            (durable.versions[lpn.index()], durable.trimmed[lpn.index()]) = (0, self.versions);
+            durable.versions[lpn.index()] = 0;
+        }
+    }
+
+    /// That version of a page outlives a power cut, unless a trim was sent after it.
+    fn note_durable(&mut self, lpn: Lpn, version: u32) {
+        if let Some(durable) = &mut self.durable
+            && version > self.trimmed[lpn.index()]
+        {
+            let known = &mut durable.versions[lpn.index()];
+            *known = version.max(*known);
         }
     }
 
@@ -125,7 +127,9 @@ impl Device {
             && !self.flash.is_off()
         {
             let programmed = &mut oracle.programmed[lpn.index()];
-            *programmed = version.max(*programmed);
+            if version > oracle.trimmed[lpn.index()] {
+                *programmed = version.max(*programmed);
+            }
         }
     }
 
@@ -136,18 +140,15 @@ impl Device {
             self.programmed(lpn, version);
             self.write_completed(lpn, version);
         }
-        if let Some(oracle) = &mut self.oracle
-            && let Some(durable) = &mut oracle.durable
-        {
-            durable.note(lpn, version);
+        if let Some(oracle) = &mut self.oracle {
+            oracle.note_durable(lpn, version);
         }
     }
 
     /// Keeps from now on which versions outlive a power cut.
     pub(crate) fn keep_durable(&mut self) {
         let oracle = self.oracle.as_mut().expect("pages carry stamps");
-        let trimmed = vec![0; oracle.programmed.len()];
-        oracle.durable = Some(Durable { versions: oracle.programmed.clone(), trimmed });
+        oracle.durable = Some(Durable { versions: oracle.programmed.clone() });
     }
 
     /// The newest version of a page that outlives a power cut, by what the host was told; 0 for none.
@@ -209,9 +210,7 @@ impl Device {
                     "version {promised} of LPN {lpn} is said to be durable, and version {programmed} is programmed"
                 );
             }
-            if let Some(durable) = &mut oracle.durable {
-                (0..).map(Lpn).zip(promised).for_each(|(lpn, promised)| durable.note(lpn, promised));
-            }
+            (0..).map(Lpn).zip(promised).for_each(|(lpn, promised)| oracle.note_durable(lpn, promised));
         }
     }
 
@@ -287,8 +286,9 @@ impl Device {
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
             oracle.programmed[lpn.index()] = version;
+            oracle.trimmed[lpn.index()] = 0;
             if let Some(durable) = &mut oracle.durable {
-                (durable.versions[lpn.index()], durable.trimmed[lpn.index()]) = (version, 0);
+                durable.versions[lpn.index()] = version;
             }
             oracle.versions = oracle.versions.max(version);
         }
