@@ -129,6 +129,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 		cargo test --quiet -p ftlab-device --test limits -- --nocapture
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
 	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
+		FTLAB_FAULTS_UNITS_REPORT=$(CURDIR)/docs/evidence/faults-units.md \
 		cargo test --quiet -p ftlab-device --test subsets
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
