@@ -89,6 +89,44 @@ def test_a_comparison_ages_a_device_once(tiny: Path, tmp_path: Path, monkeypatch
     assert not [place for place in (tmp_path / "out").iterdir() if place.name.endswith(".staging")]
 
 
+def test_a_directory_of_states_ages_a_device_once(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = tmp_path / "kept" / "states"
+    begun: list[bool] = []
+    simulate = Job.simulate
+
+    def watched(job: Job, progress: Any, **files: Any) -> Any:
+        begun.append("state" in json.dumps(job.sets))
+        return simulate(job, progress, **files)
+
+    monkeypatch.setattr(Job, "simulate", watched)
+    for depth, from_state in ((4, False), (8, True), (8, True)):
+        sets = {"host.queue_depth": depth}
+        assert ftlab.run(tiny, sets=sets, states=states) == ftlab.run(tiny, sets=sets)
+        assert begun == [from_state, False]
+        begun.clear()
+    ftlab.run(tiny, sets={"run.seed": 2}, states=states)
+    assert begun == [False], "another seed ages another device"
+    kept = sorted(path.name for path in states.iterdir())
+    assert len(kept) == 4 and [name.rpartition(".")[2] for name in kept] == ["json", "state"] * 2
+
+    damaged = next(states.glob("*.state"))
+    for path in states.glob("*.state"):
+        path.write_bytes(path.read_bytes()[:-9])
+    begun.clear()
+    for depth in (4, 4):
+        assert ftlab.run(tiny, sets={"host.queue_depth": depth}, states=states) == ftlab.run(
+            tiny, sets={"host.queue_depth": depth}
+        )
+    assert begun == [True, False, False, True, False], f"{damaged} is refused, and made anew"
+
+    ftlab.run(tiny, sets={"run.precondition": "none"}, states=tmp_path / "none")
+    assert not (tmp_path / "none").exists(), "what does not age has no state"
+    with pytest.raises(ftlab.InputError, match="expected one place"):
+        ftlab.run(tiny, states=states, save_state=tmp_path / "a.state")
+
+
 class Failing:
     """Ends every run."""
 

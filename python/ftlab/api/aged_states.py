@@ -1,4 +1,5 @@
-"""Aged states that several runs share: one run ages the device and saves it, the others start from there.
+"""Aged states that several runs share: one run ages the device and saves it, the others start from there. They are the
+runs of one command, or all that a user has keep states in one directory.
 
 A run from a saved state gives the very figures of the run that ages the device itself; only where the time went
 differs. So sharing saves time and changes nothing that they tell.
@@ -9,16 +10,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ftlab.api import runner
+from ftlab._core import InputError
+from ftlab.api import own_policies, runner
 from ftlab.api.configs import set_list
 from ftlab.results import text
-from ftlab.results.output import scratch
+from ftlab.results.output import check_writable, json_text, scratch
 from ftlab.results.result import Result
 
 if TYPE_CHECKING:
@@ -48,6 +50,68 @@ def aging_of(resolved: dict[str, Any]) -> str | None:
         ages = ("generator", "request_size", "footprint", "address_offset", "out_of_range")
         facts["workload"] = {name: workload.get(name) for name in ages if "generator" in workload}
     return runner.digest_of(facts)
+
+
+def run_kept(
+    job: Job, directory: Path, progress: Callable[[Progress], object] | None, **files: Any
+) -> tuple[Result, list[str]]:
+    """Runs a job from the aged state that the directory has for it; where it has none, the device is aged, and its
+    state kept there. The result, and why which of the files could not be written.
+
+    Raises:
+        InputError: there can be no such directory.
+    """
+    resolved = job.resolve()
+    aging = aging_of(resolved)
+    if aging is None:
+        return job.simulate(progress, **files)
+    code = [own_policies.digest(name) for name in resolved["ftl"].values() if own_policies.names_own(name)]
+    state = directory / f"{runner.digest_of([aging, runner.engine_digest(), code])[:20]}.state"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"error: cannot keep states in {directory}: {error.strerror}") from None
+    aged = _read(state.with_suffix(".json"))
+    if aged is not None and state.exists():
+        try:
+            result, problems = _from_state(job, state).simulate(progress, **files)
+        except InputError as error:
+            # Whoever damaged it: it is made anew.
+            if str(state) not in str(error):
+                raise
+        else:
+            return _as_if_aged(result, resolved["run"]["precondition"], aged["precondition"]), problems
+    check_writable(state)
+    result, problems = job.simulate(progress, save_state=str(state), **files)
+    with suppress(OSError), scratch(directory) as place:
+        # Behind the state: what is half kept is not taken.
+        (place / "aged").write_text(
+            json_text({"precondition": result.summary["precondition"]}), encoding="utf-8"
+        )
+        (place / "aged").replace(state.with_suffix(".json"))
+    return result, problems
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "precondition" in found else None
+
+
+def _from_state(job: Job, state: Path) -> Job:
+    return replace(job, sets=[*job.sets, *set_list({"run.precondition": {"state": str(state)}})])
+
+
+def _as_if_aged(result: Result, precondition: Any, report: Any) -> Result:
+    """The result with the configuration that was asked for, in place of the file that stood in for it."""
+    summary = json.loads(json.dumps(result.summary))
+    summary["config"]["run"]["precondition"] = precondition
+    summary["precondition"] = report
+    found = Result(summary, result.tables)
+    summary["notes"] = text.notes(found)
+    return found
 
 
 class States:
@@ -99,23 +163,13 @@ class States:
             go_on()
         if state.report is None:
             return job.run(watch)
-        sets = [*job.sets, *set_list({"run.precondition": {"state": str(state.file)}})]
-        return self._as_if_aged(i, replace(job, sets=sets).run(watch), state.report)
+        return _as_if_aged(_from_state(job, state.file).run(watch), self._precondition[i], state.report)
 
     def _state(self, i: int) -> _State | None:
         return self._shared.get(self._aging[i] or "")
 
     def _saves(self, i: int) -> bool:
         return self._first[self._aging[i] or ""] == i
-
-    def _as_if_aged(self, i: int, result: Result, report: Any) -> Result:
-        """The result with the configuration that was asked for, in place of the file that stood in for it."""
-        summary = json.loads(json.dumps(result.summary))
-        summary["config"]["run"]["precondition"] = self._precondition[i]
-        summary["precondition"] = report
-        found = Result(summary, result.tables)
-        summary["notes"] = text.notes(found)
-        return found
 
 
 class _State:

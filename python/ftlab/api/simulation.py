@@ -20,7 +20,7 @@ from ftlab import _core
 from ftlab._core import ConfigError, Error, InputError, RunError
 from ftlab.api import runner, tenants
 from ftlab.api import until as ends
-from ftlab.api.aged_states import States
+from ftlab.api.aged_states import States, run_kept
 from ftlab.api.configs import Config, Sets, Source, plain, set_list
 from ftlab.api.keys import exclude_each_other, loses
 from ftlab.base import arguments
@@ -73,6 +73,7 @@ def run(
     timeline: PathText | None = None,
     timeline_window: tuple[str, str] | None = None,
     save_state: PathText | None = None,
+    states: PathText | None = None,
     image: PathText | None = None,
     until: str | None = None,
     progress: Callable[[Progress], object] | None = None,
@@ -93,6 +94,8 @@ def run(
         save_state: a file for the device's state after preconditioning, which
             `run.precondition.state = "file"` starts from. Of the files that are there, only states and timelines are
             overwritten.
+        states: a directory in which the states of aged devices are kept: a run whose device ages as that of an earlier
+            one did begins where ageing ended, with the very figures. A state takes some six bytes for each map unit.
         image: the file that holds the drive (`run.executor = "device"`), which is made where there is none; without it
             the bytes lie in memory.
         until: `"end-of-life"` has the run go on until the device is read-only because of blocks that failed
@@ -120,7 +123,16 @@ def run(
             output.check_writable(file)
     if image is not None:
         files["image"] = arguments.file_name(image, "image")
-    result, problems = job.simulate(tell, timeline_window_ns=window, **files)
+    if states is None:
+        result, problems = job.simulate(tell, timeline_window_ns=window, **files)
+    elif save_state is not None:
+        raise InputError(
+            "error: `save_state` and `states` are both given; expected one place for the aged device"
+        )
+    else:
+        del files["save_state"]
+        place = Path(arguments.file_name(states, "states"))
+        result, problems = run_kept(job, place, tell, timeline_window_ns=window, **files)
     try:
         if directory is not None:
             directory.write_result(result, plots=plots)

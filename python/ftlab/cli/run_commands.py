@@ -55,6 +55,10 @@ def add_run(command: Parser) -> None:
         "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
     )
     command.add_argument(
+        "--states", metavar="DIR",
+        help="keep the preconditioned device in this directory, and begin from there whenever one would age just so",
+    )  # fmt: skip
+    command.add_argument(
         "--until", type=plain, metavar="END",
         help="`end-of-life`: go on until so many blocks have failed that the device is read-only "
         "(`device.bad_blocks`), whatever end the workload has",
@@ -110,6 +114,13 @@ def _run(options: argparse.Namespace) -> None:
         raise pointed(
             Parser.argv, at("--until"), "`--until` with `--fio`", "a job file says when its jobs end"
         )
+    if options.states is not None and options.save_state is not None:
+        raise pointed(
+            Parser.argv,
+            at("--states"),
+            "`--states` and `--save-state`",
+            "expected one place for the aged device",
+        )
     jobs = _jobs(options)
     unwritten: OutputError | None = None
     try:
@@ -125,6 +136,7 @@ def _run(options: argparse.Namespace) -> None:
                 timeline=options.timeline,
                 timeline_window=window,
                 save_state=options.save_state,
+                states=options.states,
                 image=options.image,
                 progress=None if tell is None else (lambda now: tell("", now)),
             )
