@@ -107,7 +107,10 @@ def replayed(oracle: Oracle, drive: str, wanted: Wanted) -> Tally:
 
     def work(place: Path) -> tuple[int, str]:
         made = oracle.replay(place, served.CHOICES[drive], wanted)
-        return made.cuts, f"{made.operations:,} | {made.laps:,} | {made.second:,} | {made.behind:,}"
+        return (
+            made.cuts,
+            f"{made.operations:,} | {made.laps:,} | {made.second:,} | {made.behind:,} | {made.contents:,}",
+        )
 
     return _tallied(oracle, drive, wanted.cuts, work)
 
@@ -126,14 +129,16 @@ the cuts once more in the restart.
 After each cut the drive restarted by a scan. All that the load ever writes was compared with what may be there, by map
 unit; after every 50th cut the whole drive was. The content was mounted, so that the kernel replayed the journal. Files
 that were fsynced had their digests, and transactions that were acknowledged were there. Then came the file system's
-checker, and the database's. *Second* are the cuts in restarts. *Behind* are the cuts that took writes along which were
-not flushed. *Operations* are those of the flash in a load without cuts, and a *lap* is a replay from its beginning.
+checker, and the database's. After many a cut the drive holds what it held after another one: the same content is looked
+at once for what has to be there, and so many *contents* were. *Second* are the cuts in restarts. *Behind* are the cuts
+that took writes along which were not flushed. *Operations* are those of the flash in a load without cuts, and a *lap*
+is a replay from its beginning.
 
 It proves what a drive leaves behind. It does not prove that a file system goes on well: the recorded one did not see
 the cut, and the drive was given the lost writes again.
 
-| who | drive | cuts | operations | laps | second | behind | seconds | promises |
-|---|---|---|---|---|---|---|---|---|
+| who | drive | cuts | operations | laps | second | behind | contents | seconds | promises |
+|---|---|---|---|---|---|---|---|---|---|
 {recorded}
 
 ## Live loads

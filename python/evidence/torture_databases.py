@@ -138,15 +138,18 @@ def sqlite_recorded(place: Path, choices: str, wanted: recorded.Wanted) -> recor
                         _transfer(database, chance, len(commits) + 1)
                         commits.append(record.clock())
 
-    def look(position: int, content: Path) -> None:
+    def committed(position: int) -> int:
+        return bisect_right(commits, position)
+
+    def look(committed: int, content: Path) -> None:
         with recorded.mounted(content, place / "mnt") as mnt:
             try:
-                _check_sqlite(mnt, 0, bisect_right(commits, position))
+                _check_sqlite(mnt, 0, committed)
             except sqlite3.Error as error:
                 raise AssertionError(str(error)) from error
         command(*ext4.check, content)
 
-    return recorded.cut(record, wanted, look)
+    return recorded.cut(record, wanted, committed, look)
 
 
 TRANSFERS = 200
@@ -335,15 +338,15 @@ def postgres_recorded(place: Path, choices: str, wanted: recorded.Wanted) -> rec
         acknowledged.end([*logs, *database.logs()])
         database.stop("fast")
 
-    def look(position: int, content: Path) -> None:
+    def look(committed: int, content: Path) -> None:
         with recorded.mounted(content, place / "mnt"):
             try:
-                _check_postgres(database, acknowledged.at(position))
+                _check_postgres(database, committed)
             finally:
                 _kill_postgres(database)
         command(*KINDS["ext4"].check, content)
 
-    return recorded.cut(record, wanted, look)
+    return recorded.cut(record, wanted, acknowledged.at, look)
 
 
 def checkpoint_recorded(
@@ -362,7 +365,7 @@ def checkpoint_recorded(
         database.query("CHECKPOINT")
         database.stop("immediate")
 
-    def look(_: int, content: Path) -> None:
+    def look(committed: int, content: Path) -> None:
         with recorded.mounted(content, place / "mnt"):
             try:
                 _check_postgres(database, committed)
@@ -371,7 +374,7 @@ def checkpoint_recorded(
             finally:
                 _kill_postgres(database)
 
-    return recorded.cut(record, wanted, look)
+    return recorded.cut(record, wanted, lambda _: committed, look)
 
 
 @contextmanager

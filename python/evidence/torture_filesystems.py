@@ -215,9 +215,12 @@ def torture_recorded(kind: FileSystem, place: Path, choices: str, wanted: record
             for _ in range(MAILS):
                 mail.go_on(mnt)
 
-    def look(position: int, content: Path) -> None:
+    def promised(position: int) -> tuple[tuple[str, str], ...]:
+        return tuple(mail.kept_at(position).items())
+
+    def look(kept: tuple[tuple[str, str], ...], content: Path) -> None:
         with recorded.mounted(content, place / "mnt") as mnt:
-            check_files(mnt, mail.kept_at(position))
+            check_files(mnt, dict(kept))
         command(*kind.check, *kind.check_file, content)
 
-    return recorded.cut(record, wanted, look)
+    return recorded.cut(record, wanted, promised, look)

@@ -16,7 +16,8 @@ from evidence.recorded import Wanted
 from evidence.served import Served, command
 from evidence.torture_filesystems import KINDS, Change, Mail
 
-Look = Callable[[int, Path], None]
+Promises = Callable[[int], tuple[tuple[str, str], ...]]
+Look = Callable[[tuple[tuple[str, str], ...], Path], None]
 
 needs_ext4 = pytest.mark.skipif(KINDS["ext4"].missing() is not None, reason=str(KINDS["ext4"].missing()))
 
@@ -41,9 +42,11 @@ def test_cuts_in_a_record_lose_nothing(oracle: torture.Oracle, monkeypatch: pyte
     cuts = 2 if oracle.name == "PostgreSQL" else 8
     tally = torture.replayed(oracle, "protected", Wanted(oracle.name, cuts))
     assert tally.problem is None, tally
-    operations, laps, second, behind = (int(word.replace(",", "")) for word in tally.done.split(" | "))
+    operations, laps, second, behind, contents = (
+        int(word.replace(",", "")) for word in tally.done.split(" | ")
+    )
     assert tally.cuts == cuts and operations > 100 and laps >= 1, tally
-    assert second <= cuts and behind <= cuts, tally
+    assert second <= cuts and behind <= cuts and 1 <= contents <= cuts, tally
 
 
 @needs_ext4
@@ -51,7 +54,7 @@ def test_a_record_without_its_flushes_loses_files(tmp_path: Path, monkeypatch: p
     """A drive that takes no flush holds what it may of a record without flushes, and the file system finds it out."""
     cut = recorded.cut
 
-    def forgetful(record: recorded.Record, wanted: Wanted, look: Look) -> recorded.Cuts:
+    def forgetful(record: recorded.Record, wanted: Wanted, promised: Promises, look: Look) -> recorded.Cuts:
         log = bytearray((tmp_path / "log").read_bytes())
         (entries,) = struct.unpack_from("<Q", log, 16)
         at = 512
@@ -61,7 +64,7 @@ def test_a_record_without_its_flushes_loses_files(tmp_path: Path, monkeypatch: p
                 struct.pack_into("<Q", log, at + 16, 0)
             at += 512 * (1 + (0 if flags == 4 else sectors))
         (tmp_path / "log").write_bytes(log)
-        return cut(record, wanted, look)
+        return cut(record, wanted, promised, look)
 
     monkeypatch.setattr(recorded, "cut", forgetful)
     monkeypatch.setattr(torture_filesystems, "MAILS", 60)
