@@ -214,10 +214,10 @@ impl Pair {
         let has_stamps = self.both[0] != self.both[1] || self.has(Mechanism::Stamps) || self.has_fault();
         config.run.payload = if has_stamps { Payload::Stamp } else { Payload::None };
         // Small pages, so that the map of a plane takes several translation pages; but of two codewords, where one may go alone, and of
-        // two map units.
+        // two, four or eight map units.
         let is_small = self.mapping == "dftl" && !self.has_feature("read_transfer");
         config.device.page_size = match self.chosen("map_unit") {
-            Some(_) => 2048,
+            Some(_) => 1024 * self.units_of_page(),
             None if is_small => 512,
             None => 1024,
         };
@@ -233,7 +233,8 @@ impl Pair {
         if is_read {
             // As few as a refresh leaves room for, and backups of the pages of two planes.
             let is_twin = self.chosen("reclaim_unit") == Some("twin");
-            config.device.wear.read_limit = Some([if is_twin { 96 } else { 72 }, 400]);
+            let of_units = if self.chosen("map_unit").is_some() { self.units_of_page() / 2 } else { 1 };
+            config.device.wear.read_limit = Some([if is_twin { 96 } else { 72 }, 400].map(|reads| reads * of_units));
         }
         self.set_capacity(&mut config);
         let reads = if is_read { 0.9 } else { 0.3 };
@@ -252,6 +253,12 @@ impl Pair {
         self.set_features(&mut config);
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         config
+    }
+
+    /// Map units of a flash page, by what is there besides: each of the three numbers comes with a third of the mechanisms.
+    fn units_of_page(&self) -> u32 {
+        let besides = self.both.iter().filter_map(|both| Mechanism::all().iter().position(|of_all| of_all == both));
+        [2, 4, 8][besides.sum::<usize>() % 3]
     }
 
     fn set_features(&self, config: &mut Config) {
