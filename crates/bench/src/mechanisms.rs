@@ -1,6 +1,6 @@
 //! The engine with one of its larger mechanisms: what is set, and how long a run is.
 //!
-//! Every device has 24 GiB for the user and gets writes of one page at uniformly random addresses; that with read disturb gets
+//! Every device has 24 GiB for the user and gets writes of one map unit at uniformly random addresses; that with read disturb gets
 //! reads.
 
 use std::path::Path;
@@ -19,6 +19,8 @@ pub(crate) enum Mechanism {
     AdaptiveGcMix,
     /// Page mapping with the map in flash, on the device of the TBM paper.
     MapInFlash,
+    /// The same with four map units to a flash page.
+    MapInFlashOfUnits,
     /// Hybrid mapping with cycle filling: preset `gcf-cf` with 24 GiB. Without time there is no cycle filling.
     HybridMapping,
     /// Restricted copybacks by block on the device of the rcFTL paper: preset `rcftl-small`. Without time there is no selector.
@@ -28,10 +30,11 @@ pub(crate) enum Mechanism {
 }
 
 impl Mechanism {
-    pub(crate) const ALL: [Mechanism; 6] = [
+    pub(crate) const ALL: [Mechanism; 7] = [
         Mechanism::TwinBlocks,
         Mechanism::AdaptiveGcMix,
         Mechanism::MapInFlash,
+        Mechanism::MapInFlashOfUnits,
         Mechanism::HybridMapping,
         Mechanism::RestrictedCopyback,
         Mechanism::ReadDisturb,
@@ -42,6 +45,7 @@ impl Mechanism {
             Mechanism::TwinBlocks => "twin-d",
             Mechanism::AdaptiveGcMix => "gcmix-adaptive",
             Mechanism::MapInFlash => "dftl",
+            Mechanism::MapInFlashOfUnits => "dftl-units",
             Mechanism::HybridMapping => "fast",
             Mechanism::RestrictedCopyback => "rcpb",
             Mechanism::ReadDisturb => "ipr",
@@ -55,7 +59,7 @@ impl Mechanism {
 
     fn preset(self) -> &'static str {
         match self {
-            Mechanism::TwinBlocks | Mechanism::MapInFlash => "tbm",
+            Mechanism::TwinBlocks | Mechanism::MapInFlash | Mechanism::MapInFlashOfUnits => "tbm",
             Mechanism::AdaptiveGcMix => "gcmix-dml",
             Mechanism::HybridMapping => "gcf-cf",
             Mechanism::RestrictedCopyback => "rcftl-small",
@@ -71,6 +75,15 @@ impl Mechanism {
             Mechanism::MapInFlash => {
                 &["ftl.binding=static", "ftl.allocation=CWDP", "ftl.victim=greedy", "ftl.mapping.dftl.cache=384KiB"]
             }
+            // The same share of a map of 48 MiB. Requests are of a unit.
+            Mechanism::MapInFlashOfUnits => &[
+                "ftl.binding=static",
+                "ftl.allocation=CWDP",
+                "ftl.victim=greedy",
+                "ftl.mapping.dftl.cache=1536KiB",
+                "ftl.map_unit=2KiB",
+                "workload.request_size=2KiB",
+            ],
             Mechanism::AdaptiveGcMix => &["host.replay=closed", "workload.generator=uniform"],
             // 6144 blocks of data, a tenth more as log, and the destination of a merge. Requests lie on page boundaries.
             Mechanism::HybridMapping => &["device.blocks_per_plane=6760", "workload.address_offset=4KiB"],
@@ -92,7 +105,7 @@ impl Mechanism {
     fn precondition(self) -> &'static str {
         match self {
             Mechanism::HybridMapping => "run.precondition.random=0.2x",
-            Mechanism::MapInFlash => "run.precondition.random=0.5x",
+            Mechanism::MapInFlash | Mechanism::MapInFlashOfUnits => "run.precondition.random=0.5x",
             Mechanism::AdaptiveGcMix
             | Mechanism::TwinBlocks
             | Mechanism::RestrictedCopyback
@@ -128,9 +141,9 @@ impl MechanismRun {
     pub(crate) fn requests(self) -> u64 {
         match (self.mechanism, self.timed) {
             (Mechanism::TwinBlocks, false) | (Mechanism::AdaptiveGcMix, false) => 2 << 20,
-            (Mechanism::AdaptiveGcMix, true) | (Mechanism::MapInFlash, false) => 1 << 20,
+            (Mechanism::AdaptiveGcMix, true) | (Mechanism::MapInFlash | Mechanism::MapInFlashOfUnits, false) => 1 << 20,
             (Mechanism::TwinBlocks, true) => 1 << 19,
-            (Mechanism::MapInFlash, true) => 1 << 18,
+            (Mechanism::MapInFlash | Mechanism::MapInFlashOfUnits, true) => 1 << 18,
             (Mechanism::HybridMapping, false) => 1280 << 10,
             (Mechanism::HybridMapping, true) => 640 << 10,
             (Mechanism::RestrictedCopyback, false) => 2 << 20,
