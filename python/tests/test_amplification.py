@@ -49,6 +49,20 @@ def test_a_run_has_both(part: Result) -> None:
     assert np.average(binned["waf"]) == pytest.approx(s["waf"], rel=0.02)
 
 
+def test_the_waf_over_volume_counts_map_units() -> None:
+    """A unit of 2 KiB is a quarter of a page."""
+    units = {
+        "ftl.map_unit": "2KiB",
+        "ftl.migration": "off-chip",
+        "device.multiplane": "off",
+        "workload.request_size": "8KiB",
+    }
+    result = ftlab.run("tbm-small", sets={**SMALL, **units})
+    binned = pictures.rebin(result, "volume")
+    assert binned is not None
+    assert np.average(binned["waf"]) == pytest.approx(result.summary["waf"], rel=0.05)
+
+
 def test_both_are_printed_where_they_differ(part: Result) -> None:
     s = part.summary
     shown = flat(text.run_summary(part, "part"))

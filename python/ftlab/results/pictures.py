@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.base.quantities import in_bytes
 from ftlab.results import text
 from ftlab.results.charts import Axis, Chart, HeatMap, Line, Stack, Values
 from ftlab.results.drawing import CAUSE_COLOURS, KIND_COLOURS
@@ -87,7 +86,7 @@ class Curve(NamedTuple):
 
 def rebin(result: Result, axis: str) -> dict[str, Values] | None:
     """At most `INTERVALS` intervals of an axis. Counts and times are added up, and rates taken of the sums."""
-    table, page = result.series, in_bytes(result.summary["config"]["device"]["page_size"])
+    table, page = result.series, _bytes_of_page(result.summary)
     rows = table["axis"] == axis
     size = int(rows.sum())
     if size == 0:
@@ -118,6 +117,12 @@ def rebin(result: Result, axis: str) -> dict[str, Values] | None:
             "gc": total(column["gc_invocations"]) / per,
         }
     return {name: np.where(np.isfinite(values), values, np.nan) for name, values in binned.items()}
+
+
+def _bytes_of_page(summary: Mapping[str, Any]) -> float:
+    """Bytes of a page as the tables count them: of a map unit, where that is smaller."""
+    pages = summary["flash"]["page_programs"]
+    return (summary["waf"] or 0.0) * summary["host"]["bytes_written"] / pages if pages else 0.0
 
 
 def along(axis: str, runs: Iterable[dict[str, Values] | None]) -> tuple[str, str]:
