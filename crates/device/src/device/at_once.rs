@@ -130,8 +130,9 @@ impl Array for AtOnce<'_> {
 
     fn combined(&mut self, cause: Cause, pages: &[Ppn], to: Placed) -> bool {
         self.watchdog.step(self.counters);
+        let are_apart = matches!(pages, &[one, other] if !self.flash.comes_with(one, other));
         let content = pages.iter().enumerate().fold(Content::EMPTY, |parity, (number, &page)| {
-            let page = self.read_of(if pages.len() == 2 { number } else { 0 }, cause, page);
+            let page = self.read_of(if are_apart { number } else { 0 }, cause, page);
             self.flash.xor(parity, page)
         });
         self.program(cause, to, content, None)
