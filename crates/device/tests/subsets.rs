@@ -719,7 +719,7 @@ fn every_subset_survives_faults_on_map_units() {
     let subsets: Vec<Subset> = Subset::all().into_iter().filter(|&subset| goes_with_units(subset)).collect();
     let stride = std::env::var("FTLAB_STRIDE").ok().and_then(|value| value.parse().ok());
     let (rounds, draws) = if stride == Some(1) { (3, 16) } else { (1, 1) };
-    let strides = stride.map_or([1201, 2401, 173], |stride: u64| [stride, stride.max(3), stride.div_ceil(7)]);
+    let strides = stride.map_or([2401, 4801, 347], |stride: u64| [stride, stride.max(3), stride.div_ceil(7)]);
     let cases: Vec<usize> = (0..rounds * subsets.len()).collect();
     let tried = on_all_processors(&cases, |&case| {
         let (subset, seed) = (subsets[case % subsets.len()], 7000 + case as u64);
@@ -736,7 +736,7 @@ fn every_subset_survives_faults_on_map_units() {
     );
     tell(&head, "FTLAB_FAULTS_UNITS_REPORT", &tried, strides);
     let lives: u64 = tried.iter().flat_map(|tried| &tried.tallies).map(|tally| tally.runs).sum();
-    assert!(lives > 1000, "{lives} lives");
+    assert!(lives > 600, "{lives} lives");
 }
 
 /// What comes of a fault that is reached with a copy of the device is what comes of it at the end of a whole life.
