@@ -121,7 +121,7 @@ impl Budget {
         Budget {
             reserve,
             slots,
-            max_valid: (closed * (i64::from(slots) - i64::from(geometry.parts) + 1) - 1).max(0) as u64,
+            max_valid: (closed.max(0) * i64::from((slots + 1).saturating_sub(geometry.parts)) - 1).max(0) as u64,
             for_refresh: needs.for_refresh,
             floor: needs.floor,
             empties_beside: needs.beside,
@@ -172,4 +172,28 @@ fn streams_in_use(axes: [Axis; AXES]) -> u32 {
     }
     let of_host = axes.map(|axis| if axis.lsb_only.is_some() { Axis::ONE } else { axis });
     streams_of_copies(axes) + streams_of_victim(of_host) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Dimensions;
+
+    use super::*;
+
+    /// Where too few units and too few slots come together, there is no room, and not that of two negative numbers.
+    #[test]
+    fn a_domain_without_closed_units_has_no_room() {
+        for parts in [1, 2, 4, 8] {
+            let sizes = Dimensions { blocks_per_plane: 4, pages_per_block: 2 * parts, parts, ..Dimensions::ONE_PAGE };
+            let geometry = Geometry::new(sizes);
+            for without_data in 0..=2 * parts {
+                let needs = Needs { without_data, ..Needs::NONE };
+                let room = |free_blocks| Budget::new(&geometry, free_blocks, &needs, false, false).max_valid;
+                assert_eq!((room(4), room(8)), (0, 0), "{parts} units to a page, {without_data} slots without data");
+                // Three closed units, one of which gains a flash page.
+                let gained = u64::from((2 * parts - without_data + 1).saturating_sub(parts));
+                assert_eq!(room(1), (3 * gained).saturating_sub(1), "{parts}, {without_data}");
+            }
+        }
+    }
 }
