@@ -21,15 +21,8 @@ pub(crate) struct Oracle {
     versions: u32,
     /// By flush: what was complete when it was sent, by LPN.
     promises: Vec<(u32, Vec<u32>)>,
-    /// The versions that outlive a power cut, where somebody asks.
-    durable: Option<Durable>,
-}
-
-/// Which versions outlive a power cut, by what the host was told.
-#[derive(Clone)]
-struct Durable {
-    /// By LPN: the newest of them; 0 for none.
-    versions: Vec<u32>,
+    /// By LPN, where somebody asks: the newest version that outlives a power cut, by what the host was told; 0 for none.
+    durable: Option<Vec<u32>>,
 }
 
 impl Oracle {
@@ -65,7 +58,7 @@ impl Oracle {
         self.promises.iter_mut().for_each(|(_, versions)| versions[lpn.index()] = 0);
         self.trimmed[lpn.index()] = self.versions;
         if let Some(durable) = &mut self.durable {
-            durable.versions[lpn.index()] = 0;
+            durable[lpn.index()] = 0;
         }
     }
 
@@ -74,7 +67,7 @@ impl Oracle {
         if let Some(durable) = &mut self.durable
             && version > self.trimmed[lpn.index()]
         {
-            let known = &mut durable.versions[lpn.index()];
+            let known = &mut durable[lpn.index()];
             *known = version.max(*known);
         }
     }
@@ -148,13 +141,13 @@ impl Device {
     /// Keeps from now on which versions outlive a power cut.
     pub(crate) fn keep_durable(&mut self) {
         let oracle = self.oracle.as_mut().expect("pages carry stamps");
-        oracle.durable = Some(Durable { versions: oracle.programmed.clone() });
+        oracle.durable = Some(oracle.programmed.clone());
     }
 
     /// The newest version of a page that outlives a power cut, by what the host was told; 0 for none.
     pub(crate) fn durable_version(&self, lpn: Lpn) -> u32 {
         let durable = self.oracle.as_ref().and_then(|oracle| oracle.durable.as_ref());
-        durable.map_or(0, |durable| durable.versions[lpn.index()])
+        durable.map_or(0, |durable| durable[lpn.index()])
     }
 
     /// The newest version of any page that the host sent.
@@ -288,7 +281,7 @@ impl Device {
             oracle.programmed[lpn.index()] = version;
             oracle.trimmed[lpn.index()] = 0;
             if let Some(durable) = &mut oracle.durable {
-                durable.versions[lpn.index()] = version;
+                durable[lpn.index()] = version;
             }
             oracle.versions = oracle.versions.max(version);
         }

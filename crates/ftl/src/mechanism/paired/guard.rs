@@ -233,12 +233,12 @@ impl Paired {
         if self.guards[domain.index()].held.is_empty() || !self.scheme.keeps_backups() {
             return false;
         }
-        let held = self.guards[domain.index()].held.clone();
         let mut gives = false;
-        for unit in held.into_iter().filter(|&unit| self.begun_over(kernel, domain, unit).is_none()).collect::<Vec<_>>()
-        {
-            self.guards[domain.index()].lowers.uncover(kernel, unit);
-            gives = true;
+        for unit in self.guards[domain.index()].held.clone() {
+            if self.begun_over(kernel, domain, unit).is_none() {
+                self.guards[domain.index()].lowers.uncover(kernel, unit);
+                gives = true;
+            }
         }
         self.guards[domain.index()].erases |= gives;
         gives
