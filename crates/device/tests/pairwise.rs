@@ -347,12 +347,17 @@ fn replay() {
     remember_panics();
     let case: Value = serde_json::from_str(&text).expect("a replay line");
     let trace = case["trace"].as_array().map(|trace| (trace[0].as_u64().unwrap(), trace[1].as_u64().unwrap()));
-    let case = Case { keys: case["keys"].clone(), trace };
+    println!("{}", lived(case["keys"].clone(), trace)["gc"]);
+}
+
+/// The summary of a case that is known.
+///
+/// # Panics
+/// If it is refused, or does not run to its end.
+fn lived(keys: Value, trace: Option<(u64, u64)>) -> Value {
+    let case = Case { keys, trace };
     let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
-    match attempt(&case, &config) {
-        Ok(summary) => println!("{}", summary["gc"]),
-        Err(problem) => panic!("{problem}"),
-    }
+    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 /// A domain that was prepared for a write is not asked again before it takes it: it may have something else to do first by then, and an
@@ -385,9 +390,7 @@ fn a_follower_is_prepared_once() {
             2226713773, "checks": "full", "payload": "stamp", "precondition": { "random": "1x" } } }"#,
     )
     .unwrap();
-    let case = Case { keys, trace: Some((3343281212, 40)) };
-    let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
-    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"));
+    lived(keys, Some((3343281212, 40)));
 }
 
 /// The failed program of a wordline destroys pages that nothing protects. They stay lost where the program of what is put in their place
@@ -412,9 +415,7 @@ fn what_is_lost_stays_lost_when_the_next_program_fails() {
             "payload": "stamp", "precondition": "none"}}"#,
     )
     .unwrap();
-    let case = Case { keys, trace: Some((2581442553, 120)) };
-    let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
-    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"));
+    lived(keys, Some((2581442553, 120)));
 }
 
 /// While an erase is suspended for writes, preparing one plane's write may begin a collection of another plane, which fills its time. That
@@ -488,7 +489,5 @@ fn a_suspend_for_writes_looks_anew_where_a_collection_began() {
             "payload": "stamp",
             "precondition": {"sequential": "1x"}}}"#,
     );
-    let case = Case { keys: keys.expect("keys"), trace: Some((841_557_429, 40)) };
-    let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
-    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"));
+    lived(keys.expect("keys"), Some((841_557_429, 40)));
 }
