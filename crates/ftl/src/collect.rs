@@ -160,15 +160,10 @@ impl<M: Mechanisms> PageMap<M> {
             Op::Reprogram if self.fill_up_for(domain, self.kernel.geometry().unit_of(group.pages()[0]), array) => {}
             Op::Combine | Op::Reprogram => {
                 self.pages_read(group.pages());
-                for number in 0..usize::from(group.products) {
-                    let pages = group.of_product(number);
+                let parts = (0..group.products).map(|number| group.of_product(number.into()));
+                for pages in parts.chain((0..group.rest).map(|_| Group::EMPTY)) {
                     let placed = self.combine(domain, cause, pages.pages(), &mut |_| true).expect("what was asked for");
                     if !array.combined(cause, pages.pages(), placed) {
-                        self.repair(placed.at, DataSource::Controller, array);
-                    }
-                }
-                while let Some(placed) = self.combine_rest(domain) {
-                    if !array.combined(cause, &[], placed) {
                         self.repair(placed.at, DataSource::Controller, array);
                     }
                 }
@@ -209,7 +204,7 @@ impl<M: Mechanisms> PageMap<M> {
                 return self.repair(placed.at, DataSource::Page(from), array);
             }
         }
-        for _ in 0..group.pads {
+        for _ in 0..group.rest {
             self.fill_up(domain, cause, array);
         }
     }

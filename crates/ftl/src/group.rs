@@ -14,8 +14,8 @@ pub const MAX_PAGES: usize = 64;
 #[repr(C)]
 pub struct Group {
     len: u8,
-    /// Dummy pages to program behind them, so that the planes stay in step.
-    pub pads: u8,
+    /// Pages to place behind them: dummy pages, so that the planes stay in step, or the other parts of a page of the map.
+    pub rest: u8,
     /// Pages that are made of them, where they are combined: each of every so-manieth page.
     pub products: u8,
     /// The stream that the pages, and dummy pages, go to.
@@ -25,7 +25,7 @@ pub struct Group {
 
 impl Group {
     /// No page.
-    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_PAGES], len: 0, pads: 0, products: 1, stream: Stream::FIRST };
+    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_PAGES], len: 0, rest: 0, products: 1, stream: Stream::FIRST };
 
     /// Adds a page.
     ///
@@ -40,7 +40,7 @@ impl Group {
     /// Forgets all pages.
     #[inline]
     pub fn clear(&mut self) {
-        (self.len, self.pads, self.products) = (0, 0, 1);
+        (self.len, self.rest, self.products) = (0, 0, 1);
     }
 
     /// The pages of which a product is made, by its number.
@@ -53,7 +53,7 @@ impl Group {
     /// Takes over another group; what lies behind its pages stays what it was.
     #[inline]
     pub fn assign(&mut self, other: &Group) {
-        (self.len, self.pads, self.products, self.stream) = (other.len, other.pads, other.products, other.stream);
+        (self.len, self.rest, self.products, self.stream) = (other.len, other.rest, other.products, other.stream);
         // Four at a time: groups are small, and a call to copy a few bytes costs more than copying them.
         let quads = usize::from(other.len).div_ceil(4);
         for (to, from) in self.pages.as_chunks_mut::<4>().0.iter_mut().zip(other.pages.as_chunks::<4>().0).take(quads) {
@@ -79,10 +79,10 @@ impl Group {
     }
 }
 
-/// Groups are equal when they hold the same pages and ask for as many dummy pages.
+/// Groups are equal when they hold the same pages and ask for as many behind them.
 impl PartialEq for Group {
     fn eq(&self, other: &Group) -> bool {
-        self.pages() == other.pages() && self.pads == other.pads
+        self.pages() == other.pages() && self.rest == other.rest
     }
 }
 

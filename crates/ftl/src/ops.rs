@@ -15,11 +15,12 @@ pub enum How {
 /// The next operation of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`](crate::Group::pads)
+    /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::rest`](crate::Group::rest)
     /// says ([`Ftl::place`](crate::Ftl::place)). A copyback is both at once, and has no dummy pages.
     Move(How),
     /// Read the pages of the group, if there are any, then place and program what is made of them: one page, or
-    /// [`Group::products`]; of a page of the map all its parts ([`MapInFlash::place_rest`](crate::MapInFlash::place_rest)).
+    /// [`Group::products`](crate::Group::products); behind the first part of a page of the map as many others as
+    /// [`Group::rest`](crate::Group::rest) says.
     Combine,
     /// Read the page of the group, with all its parts, then say so ([`MapInFlash::fetched`](crate::MapInFlash::fetched)).
     Read,

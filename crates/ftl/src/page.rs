@@ -441,7 +441,7 @@ impl<M: Mechanisms> PageMap<M> {
         self.kernel.next_place(domain, self.stream_in_hand(domain))
     }
 
-    /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
+    /// The place of a dummy page, which [`Group::rest`] or [`Op::Pad`] asked for.
     pub(crate) fn pad(&mut self, domain: Domain) -> Placed {
         self.pad_stream(domain, self.stream_in_hand(domain))
     }
@@ -490,7 +490,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Places what is combined of the pages of a group, for [`Op::Combine`] or [`Op::Reprogram`] under that cause, if the place
-    /// suits.
+    /// suits; or the next part of what was combined last.
     pub(crate) fn combine(
         &mut self,
         domain: Domain,
@@ -498,14 +498,16 @@ impl<M: Mechanisms> PageMap<M> {
         pages: &[Ppn],
         suits: &mut dyn FnMut(Ppn) -> bool,
     ) -> Option<Placed> {
-        let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages, suits)?;
+        let has_rest = self.mechanisms.parts().map.is_some_and(|map| map.has_rest(domain));
+        let combined = if has_rest {
+            if !suits(self.kernel.next_place(domain, self.kernel.streams().of_map())) {
+                return None;
+            }
+            self.mechanisms.parts_mut().map?.place_part(&mut self.kernel, domain)?
+        } else {
+            self.mechanisms.combine(&mut self.kernel, domain, cause, pages, suits)?
+        };
         Some(self.combined(domain, combined, pages))
-    }
-
-    /// Places the rest of what was combined last, part by part.
-    pub(crate) fn combine_rest(&mut self, domain: Domain) -> Option<Placed> {
-        let combined = self.mechanisms.parts_mut().map?.place_part(&mut self.kernel, domain)?;
-        Some(self.combined(domain, combined, &[]))
     }
 
     fn combined(&mut self, domain: Domain, Combined { place, product }: Combined, pages: &[Ppn]) -> Placed {

@@ -195,7 +195,7 @@ impl<M: Mechanisms> PageMap<M> {
     #[cold]
     pub(crate) fn has_places(&mut self, domain: Domain, step: Option<Step>, group: &Group) -> bool {
         let pages = match step.map(|step| step.op) {
-            Some(Op::Move(_)) => group.pages().len() as u32 + u32::from(group.pads),
+            Some(Op::Move(_)) => group.pages().len() as u32 + u32::from(group.rest),
             Some(Op::Pad) => 1,
             _ => 0,
         };

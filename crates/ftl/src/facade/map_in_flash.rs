@@ -5,7 +5,6 @@ use base::{Domain, Lpn};
 use super::Ftl;
 use crate::kernel::Kernel;
 use crate::mechanism::{Mechanisms as _, dftl::Dftl};
-use crate::ops::Placed;
 
 /// A map in flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +56,6 @@ impl MapInFlash {
     pub fn fetched(self, ftl: &mut Ftl, domain: Domain) -> Lpn {
         let (map, kernel) = Self::map_mut(ftl);
         map.fetched(kernel, domain)
-    }
-
-    /// Places the rest of the page of the map that a domain combined last, part by part.
-    pub fn place_rest(self, ftl: &mut Ftl, domain: Domain) -> Option<Placed> {
-        ftl.with_mechanisms_mut().combine_rest(domain)
     }
 
     /// The page that a domain combined is in flash: if that is a page of the map, its entries are safe.

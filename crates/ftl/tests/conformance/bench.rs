@@ -193,12 +193,12 @@ impl Bench {
     pub fn carry_out(&mut self, domain: Domain, step: Step, group: &Group, trimmed: bool) {
         match step.op {
             Op::Move(how) => {
-                assert!(how == How::OffChip || group.pads == 0, "dummy pages have to be sent");
+                assert!(how == How::OffChip || group.rest == 0, "dummy pages have to be sent");
                 let trimmed = trimmed && how == How::OffChip;
                 for &from in group.pages() {
                     self.copy(domain, step, from, trimmed);
                 }
-                for _ in 0..group.pads {
+                for _ in 0..group.rest {
                     self.fill(domain, step);
                 }
             }
@@ -245,7 +245,8 @@ impl Bench {
                 self.program(placed, (lpn.0, 0));
                 let map = self.has.map.expect("a map in flash");
                 let mut parts = 1;
-                while let Some(placed) = map.place_rest(&mut self.ftl, domain) {
+                for _ in 0..group.rest {
+                    let placed = self.place(domain, step, &[]);
                     let part = lpn.0 + parts;
                     assert_eq!(placed.holds, PagePayload::Map(Lpn(part)));
                     self.program(placed, (part, 0));

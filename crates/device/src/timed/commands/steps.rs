@@ -230,13 +230,17 @@ impl Commands {
         domain: Domain,
         suits: Suits,
     ) -> bool {
-        let is_placed = match self.collections.step(domain) {
-            Step { op: Op::Move(how), .. } => self.add_copies(context, command, domain, how, suits),
-            Step { op: Op::Combine | Op::Reprogram, .. } => self.add_combined(context, command, domain, suits),
-            step @ Step { op: Op::Pad, .. } => add_dummy(context, command, domain, step, suits),
-            Step { op: Op::Read | Op::Erase(_), .. } => unreachable!("these program nothing"),
+        let step = self.collections.step(domain);
+        let is_placed = match step.op {
+            Op::Move(how) => self.add_copies(context, command, domain, how, suits),
+            Op::Combine | Op::Reprogram => self.add_combined(context, command, domain, suits),
+            Op::Pad => add_empty(context, command, domain, step, suits),
+            Op::Read | Op::Erase(_) => unreachable!("these program nothing"),
         };
         if is_placed {
+            for _ in 0..self.collections.group(domain).rest {
+                add_empty(context, command, domain, step, Suits::Any);
+            }
             self.collections.end_group(domain);
         }
         is_placed
@@ -271,9 +275,6 @@ impl Commands {
             }
             suits = Suits::Any;
         }
-        for _ in 0..group.pads {
-            add_dummy(context, command, domain, step, Suits::Any);
-        }
         true
     }
 
@@ -296,11 +297,6 @@ impl Commands {
             context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
             add_program(context, command, domain, placed, data, None);
             suits = Suits::Any;
-        }
-        while let Some(map) = context.device.has.map
-            && let Some(part) = map.place_rest(&mut context.device.ftl, domain)
-        {
-            add_program(context, command, domain, part, Content::EMPTY, None);
         }
         true
     }
@@ -342,7 +338,8 @@ fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Do
     }
 }
 
-fn add_dummy(
+/// Programs a page that nothing was read for: a dummy page, or a part of a page of the map.
+fn add_empty(
     context: &mut Context<'_, impl Plan>,
     command: &mut Command,
     domain: Domain,

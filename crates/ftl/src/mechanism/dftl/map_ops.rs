@@ -81,6 +81,12 @@ impl Dftl {
         self.place_part(kernel, domain).expect("the first part of a translation page")
     }
 
+    /// True if parts of the translation page that is being placed are left.
+    pub(crate) fn has_rest(&self, domain: Domain) -> bool {
+        let instance = &self.instances[domain.index()];
+        instance.in_flight.is_some() && instance.parts_left > 0
+    }
+
     /// Places the next part of the translation page that is being placed; nothing if none is left.
     pub(crate) fn place_part(&mut self, kernel: &mut Kernel, domain: Domain) -> Option<Combined> {
         let instance = &mut self.instances[domain.index()];
@@ -331,6 +337,7 @@ impl Dftl {
         group.clear();
         self.parts_of(page).filter_map(|part| kernel.lookup(part)).for_each(|at| group.push(at));
         let op = if matches!(map_op, MapOp::Fetch(_)) { Op::Read } else { Op::Combine };
+        group.rest = if op == Op::Combine { (self.parts - 1) as u8 } else { 0 };
         Some(Step::new(op, Cause::Mapping))
     }
 

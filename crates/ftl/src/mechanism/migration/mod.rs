@@ -410,7 +410,7 @@ impl Agenda for Migration {
         let prefers = kernel.job(domain).is_some_and(|job| job.unit == unit && self.prefers_copyback(job));
         let may = prefers
             && !kernel.holds_map(unit)
-            && group.pads == 0
+            && group.rest == 0
             && stays_in_planes(kernel, domain, stream, group)
             && self.allows(kernel, unit, group);
         may.then_some(How::Copyback)

@@ -256,7 +256,7 @@ impl<'a> Pick<'a> {
         let width = self.kernel.geometry().unit_width;
         let invalid_enough = job.gain >= PAD_MIN_INVALID_ROWS * width;
         if pad && self.kernel.valid_of(self.unit) == len && invalid_enough {
-            group.pads = ((width - (self.lane + len) % width) % width) as u8;
+            group.rest = ((width - (self.lane + len) % width) % width) as u8;
         }
     }
 }
@@ -298,7 +298,7 @@ mod tests {
                 let lpn = kernel.detach(unit, page).expect("a valid page");
                 kernel.place(FIRST, Stream::FIRST, lpn);
             }
-            groups.push((group.pages().iter().map(|page| page.0 - first.0).collect(), group.pads));
+            groups.push((group.pages().iter().map(|page| page.0 - first.0).collect(), group.rest));
         }
         groups
     }
