@@ -161,15 +161,15 @@ impl<M: Mechanisms> PageMap<M> {
             Op::Combine | Op::Reprogram => {
                 self.pages_read(group.pages());
                 let parts = (0..group.products).map(|number| group.of_product(number.into()));
+                let mut last = None;
                 for pages in parts.chain((0..group.rest).map(|_| Group::EMPTY)) {
                     let placed = self.combine(domain, cause, pages.pages(), &mut |_| true).expect("what was asked for");
                     if !array.combined(cause, pages.pages(), placed) {
                         self.repair(placed.at, DataSource::Controller, array);
                     }
+                    last = Some(placed.at);
                 }
-                if op == Op::Combine {
-                    self.committed(domain);
-                }
+                last.map(|at| self.programmed(at));
             }
             Op::Pad => {
                 self.fill_up(domain, cause, array);

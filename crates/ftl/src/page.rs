@@ -532,11 +532,14 @@ impl<M: Mechanisms> PageMap<M> {
         self.kernel.backup_tag(pages, || regions)
     }
 
-    /// A page that was combined is in flash.
-    pub(crate) fn committed(&mut self, domain: Domain) {
+    /// A page of the host or of the map is in flash, or is given up. Returns the unit of the version that it superseded, if that was
+    /// noted.
+    #[inline]
+    pub(crate) fn programmed(&mut self, at: Ppn) -> Option<Unit> {
         if let Some(map) = self.mechanisms.parts_mut().map {
-            map.update_committed(&mut self.kernel, domain);
+            map.programmed(&mut self.kernel, at);
         }
+        self.kernel.note_programmed(at)
     }
 
     /// A unit was erased. The next collection of the domain may begin at once.

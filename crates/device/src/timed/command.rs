@@ -131,13 +131,13 @@ impl Command {
         self.note_cause(usize::from(self.count) - 1, cause);
     }
 
-    /// Takes pages out of it, with their causes: they are not done when it is.
-    pub(super) fn take_out(&mut self, is_meant: impl Fn(Ppn) -> bool) -> Vec<(Item, Cause)> {
+    /// Takes pages out of it: they are not done when it is.
+    pub(super) fn take_out(&mut self, is_meant: impl Fn(Ppn) -> bool) -> Vec<Item> {
         let (all, mut taken) = (*self, Vec::new());
         self.count = 0;
         for (at, &item) in all.items().iter().enumerate() {
             if is_meant(item.ppn) {
-                taken.push((item, all.cause_at(at)));
+                taken.push(item);
             } else {
                 self.causes[usize::from(self.count)] = all.causes[at];
                 self.add(item.ppn, item.carried);

@@ -122,13 +122,13 @@ impl<P: Plan> Context<'_, P> {
         }
     }
 
-    /// A die has programmed pages of the host, or gives up pages that failed. An erase may have waited for that.
+    /// A die has programmed pages of the host or of the map, or gives up pages that failed. An erase may have waited for that.
     #[inline(always)]
     pub(super) fn note_programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
-        if self.plan.is_dynamic()
-            && let Some(dynamic) = self.device.has.dynamic
+        if (self.plan.is_dynamic() || self.plan.has().mechanisms && self.device.has.map.is_some())
+            && let Some(pages) = self.device.has.pages
         {
-            for old in ppns.filter_map(|ppn| dynamic.programmed(&mut self.device.ftl, ppn)) {
+            for old in ppns.filter_map(|ppn| pages.programmed(&mut self.device.ftl, ppn)) {
                 self.queues.resume_erase(old);
             }
         }

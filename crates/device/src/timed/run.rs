@@ -1,5 +1,7 @@
 //! The machine: the loop from event to event, what each event means, and what dies do then.
 
+use std::iter;
+
 use base::{Cause, Die, Instant, OpKind};
 use metrics::LatencyPart;
 
@@ -434,11 +436,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 for item in command.items() {
                     match item.carried {
                         Carried::Transaction(write) => host.write_done(context, write),
-                        Carried::Domain(domain) => {
-                            if let Some(map) = context.device.has.map {
-                                map.committed(&mut context.device.ftl, domain);
-                            }
-                        }
+                        Carried::Domain(_) => context.note_programmed(iter::once(item.ppn)),
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! Dynamic allocation, as a part: whichever die is free takes a page.
 
-use base::{Die, Domain, Ppn, Queue, Unit};
+use base::{Die, Domain, Ppn, Queue};
 
 use super::{Ftl, InForce};
 
@@ -37,12 +37,6 @@ impl DynamicAllocation {
     #[inline]
     pub fn supersedes(self, ftl: &mut Ftl, at: Ppn, old: Ppn) {
         of_pages!(&mut ftl.mapping, page => page.kernel.supersede(at, old));
-    }
-
-    /// A die has programmed a page, or gives up what failed. Returns the unit of the version that it superseded, if that was told.
-    #[inline]
-    pub fn programmed(self, ftl: &mut Ftl, at: Ppn) -> Option<Unit> {
-        of_pages!(&mut ftl.mapping, page => page.kernel.note_programmed(at))
     }
 
     /// True if one of so many pages from one on was superseded, and the array has nothing newer: a power cut would leave nothing else.

@@ -57,10 +57,4 @@ impl MapInFlash {
         let (map, kernel) = Self::map_mut(ftl);
         map.fetched(kernel, domain)
     }
-
-    /// The page that a domain combined is in flash: if that is a page of the map, its entries are safe.
-    pub fn committed(self, ftl: &mut Ftl, domain: Domain) {
-        let (map, kernel) = Self::map_mut(ftl);
-        map.update_committed(kernel, domain);
-    }
 }

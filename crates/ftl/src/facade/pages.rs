@@ -31,6 +31,13 @@ impl PageMapping {
         of_pages!(&mut ftl.mapping, page => page.pad_unit(domain, unit))
     }
 
+    /// A die has programmed a page of the host or of the map, or gives up what failed: what the map says of its entries is safe.
+    /// Returns the unit of the version that it superseded, if that was told.
+    #[inline]
+    pub fn programmed(self, ftl: &mut Ftl, at: Ppn) -> Option<Unit> {
+        of_pages!(&mut ftl.mapping, page => page.programmed(at))
+    }
+
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
     pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
         of_pages!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));

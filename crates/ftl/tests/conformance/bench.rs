@@ -243,7 +243,6 @@ impl Bench {
                     assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
                 }
                 self.program(placed, (lpn.0, 0));
-                let map = self.has.map.expect("a map in flash");
                 let mut parts = 1;
                 for _ in 0..group.rest {
                     let placed = self.place(domain, step, &[]);
@@ -259,7 +258,7 @@ impl Bench {
                     "all that is programmed at once"
                 );
                 self.check();
-                map.committed(&mut self.ftl, domain);
+                self.has.pages.expect("a map in flash").programmed(&mut self.ftl, placed.at);
             }
             holds => panic!("{holds:?} is not made of other pages"),
         }

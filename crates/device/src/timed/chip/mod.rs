@@ -15,7 +15,7 @@ mod slow_die;
 mod suspend;
 mod transfer;
 
-use base::{Cause, Die, Domain, Duration, Instant, Ppn, Unit};
+use base::{Die, Domain, Duration, Instant, Ppn, Unit};
 use config::Config;
 
 use super::Timed;
@@ -182,7 +182,7 @@ asked! {
     all program_over(timed: &mut Timed<'_, '_, P>, die: Die, are_written: bool);
 
     /// A unit takes no more pages. Hands over those that wait for others there.
-    all gives_up(context: &mut Context<'_, P>, unit: Unit, pages: &mut Vec<(Item, Cause)>);
+    all gives_up(context: &mut Context<'_, P>, unit: Unit, pages: &mut Vec<Item>);
 
     /// All have heard that the command of a die is over. Returns whether the die goes on with another one.
     any goes_on(backend: &mut Backend, context: &mut Context<'_, P>, die: Die) -> bool;

@@ -28,8 +28,6 @@ struct Rewrite {
     item: Item,
     /// Its die has taken it.
     is_taken: bool,
-    /// It is a page of the map, whose entries are safe when it is programmed.
-    ends_update: bool,
 }
 
 /// The pages of failed programs.
@@ -65,9 +63,11 @@ impl Rewrites {
         self.pages.iter().position(|page| page.item.ppn == ppn)
     }
 
-    /// A page is programmed, or is not after all. Returns whether that ends an update of the map.
-    fn remove(&mut self, ppn: Ppn) -> bool {
-        self.find(ppn).is_some_and(|at| self.pages.remove(at).ends_update)
+    /// A page is programmed, or is not after all.
+    fn remove(&mut self, ppn: Ppn) {
+        if let Some(at) = self.find(ppn) {
+            self.pages.remove(at);
+        }
     }
 }
 
@@ -106,11 +106,11 @@ impl Chip<Any> for Rewrites {
         context.device.flash.has_lives() && context.device.is_read_only()
     }
 
-    fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
+    fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<Item>) {
         let geometry = context.device.flash.geometry();
         let waiting = context.chip.rewrites.pages.iter().filter(|page| !page.is_taken);
         let of_unit = waiting.filter(|page| geometry.unit_of(page.item.ppn) == unit);
-        pages.extend(of_unit.map(|page| (page.item, Cause::Backup)));
+        pages.extend(of_unit.map(|page| page.item));
     }
 
     #[inline(always)] // Hardly any program fails, and every die asks before it chooses.
@@ -152,28 +152,26 @@ fn repair(timed: &mut Timed<'_, '_>, die: Die) {
         let mut lost = command.take_out(|ppn| ppn == failed.at || flash.buffered(ppn).is_some());
         if context.device.flash.gathers() {
             Features::gives_up(context, unit, &mut lost);
-            lost.iter().for_each(|(item, _)| context.device.flash.give_up(item.ppn));
+            lost.iter().for_each(|item| context.device.flash.give_up(item.ppn));
             // Pages between two passes are in the command as well.
-            lost.sort_by_key(|(item, _)| item.ppn);
-            lost.dedup_by_key(|(item, _)| item.ppn);
+            lost.sort_by_key(|item| item.ppn);
+            lost.dedup_by_key(|item| item.ppn);
         }
         for (was, to) in places(context.device, &failed) {
-            let found = lost.iter().position(|(item, _)| Some(item.ppn) == was).map(|at| lost.remove(at));
-            let (item, cause) = found.unwrap_or((Item { ppn: to, carried: Carried::Domain(domain) }, Cause::Backup));
-            let ends_update = forget(context, item, cause);
+            let found = lost.iter().position(|item| Some(item.ppn) == was).map(|at| lost.remove(at));
+            let item = found.unwrap_or(Item { ppn: to, carried: Carried::Domain(domain) });
+            context.chip.rewrites.remove(item.ppn);
             if let Carried::Transaction(page) = item.carried {
                 context.note(|waits, now| waits.wait_for_die(now, page, die, false));
             }
             let item = Item { ppn: to, ..item };
-            context.chip.rewrites.pages.push(Rewrite { die, item, is_taken: false, ends_update });
+            context.chip.rewrites.pages.push(Rewrite { die, item, is_taken: false });
         }
         // The newest first: the oldest of several is the one whose older version is there.
-        for (item, cause) in lost.into_iter().rev() {
-            let ends_update = forget(context, item, cause);
-            match item.carried {
-                Carried::Transaction(write) => context.chip.rewrites.superseded.push(write),
-                Carried::Domain(domain) if ends_update => end_update(context, domain),
-                Carried::Domain(_) => {}
+        for item in lost.into_iter().rev() {
+            context.chip.rewrites.remove(item.ppn);
+            if let Carried::Transaction(write) = item.carried {
+                context.chip.rewrites.superseded.push(write);
             }
             bequeath(context, item.ppn);
             context.note_programmed(iter::once(item.ppn));
@@ -181,17 +179,6 @@ fn repair(timed: &mut Timed<'_, '_>, die: Die) {
         commands.schedule.note_collections(context, host, domain);
     }
     context.queues.wake(die);
-}
-
-/// A page is not programmed after all. Returns whether that was to end an update of the map.
-fn forget(context: &mut Context<'_>, item: Item, cause: Cause) -> bool {
-    context.chip.rewrites.remove(item.ppn) || cause == Cause::Mapping && matches!(item.carried, Carried::Domain(_))
-}
-
-fn end_update(context: &mut Context<'_>, domain: base::Domain) {
-    if let Some(map) = context.device.has.map {
-        map.committed(&mut context.device.ftl, domain);
-    }
 }
 
 /// A version of a page was lost and is not programmed anew. Its older version is there until the next one is.
@@ -233,13 +220,11 @@ fn end(timed: &mut Timed<'_, '_>, die: Die) {
     }
     let rewrites = &context.chip.rewrites;
     let written = backend.dies[die.index()].command.take_out(|ppn| rewrites.find(ppn).is_some());
-    for (Item { ppn, carried }, _) in written {
-        let ends_update = context.chip.rewrites.remove(ppn);
+    for Item { ppn, carried } in written {
+        context.chip.rewrites.remove(ppn);
         context.note_programmed(iter::once(ppn));
-        match carried {
-            Carried::Transaction(write) => host.write_done(context, write),
-            Carried::Domain(domain) if ends_update => end_update(context, domain),
-            Carried::Domain(_) => {}
+        if let Carried::Transaction(write) = carried {
+            host.write_done(context, write);
         }
     }
     for write in std::mem::take(&mut context.chip.rewrites.superseded) {

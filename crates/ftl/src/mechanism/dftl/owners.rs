@@ -4,15 +4,17 @@
 //! A collection waits for updates of translation pages with its victim empty and no job in hand, and a domain that waits
 //! serves others; so no two wait for each other. An entry that came for a write is held until the page is placed.
 
-use base::{Domain, Lpn};
+use base::{Domain, Lpn, Ppn};
 
 use super::{Dftl, MapNeed, MapOp, Parked, Reason, Updates};
 use crate::kernel::Kernel;
 
 impl Dftl {
-    /// The translation page that was placed last in a domain is in flash.
-    pub(crate) fn update_committed(&mut self, kernel: &mut Kernel, domain: Domain) {
-        let Some(page) = self.instances[domain.index()].in_flight.take() else { return };
+    /// A page is in flash: the translation page that was placed last in its domain, a part of it, or another one.
+    pub(crate) fn programmed(&mut self, kernel: &mut Kernel, at: Ppn) {
+        let unit = kernel.geometry().unit_of(at);
+        let in_flight = &mut self.instances[kernel.geometry().domain_of_unit(unit).index()].in_flight;
+        let Some(page) = in_flight.take_if(|_| kernel.holds_map(unit)) else { return };
         self.updates[page as usize].committed += 1;
         if self.has_owners_elsewhere {
             for waiting in self.all_domains() {

@@ -239,15 +239,9 @@ impl Wordlines {
     }
 
     /// A unit takes no more pages: takes out those that wait for others there.
-    fn give_up(&mut self, flash: &Flash, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
+    fn give_up(&mut self, flash: &Flash, unit: Unit, pages: &mut Vec<Item>) {
         for waiting in self.waiting.iter_mut().chain(&mut self.between) {
-            waiting.retain(|page| {
-                let stays = flash.unit_of(page.item.ppn) != unit;
-                if !stays {
-                    pages.push((page.item, page.cause));
-                }
-                stays
-            });
+            pages.extend(waiting.extract_if(.., |page| flash.unit_of(page.item.ppn) == unit).map(|page| page.item));
         }
         for commands in &mut self.again {
             commands

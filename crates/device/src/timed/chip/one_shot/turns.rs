@@ -135,7 +135,7 @@ impl Chip<Any> for Wordlines {
         !is_whole
     }
 
-    fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<(Item, Cause)>) {
+    fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<Item>) {
         context.chip.wordlines.give_up(&context.device.flash, unit, pages);
     }
 
