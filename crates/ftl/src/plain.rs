@@ -62,22 +62,21 @@ impl PlainPages {
         Some(spot(page, frontier.unit, frontier.slot))
     }
 
-    /// Where the next page of a domain goes, if that is into the unit that is open and does not fill it. Nothing is opened.
+    /// Where the page goes that the collection of a domain has read, if that is into the unit that is open and does not fill it: nothing
+    /// is opened. And the page that it moves after that one, which is where [`PlainPages::next_page`] found it; the memory is asked for
+    /// what moving it will change.
     #[inline(always)]
-    pub fn place_in_unit(self, ftl: &Ftl, domain: Domain) -> Option<PageAddress> {
+    pub fn look_ahead(self, ftl: &Ftl, domain: Domain) -> Option<(Ppn, Option<PageAddress>)> {
         let page = ftl.plain_pages();
-        let frontier = page.kernel.frontier(domain, Stream::FIRST)?;
-        (page.kernel.geometry().slots_left(frontier.slot) > 1).then(|| spot(page, frontier.unit, frontier.slot))
-    }
-
-    /// The page that the collection of a domain moves after its next one, while that is where [`PlainPages::next_page`] found it. The
-    /// memory is asked for what moving it will change.
-    #[inline(always)]
-    pub fn page_after_next(self, ftl: &Ftl, domain: Domain) -> Option<PageAddress> {
-        let page = ftl.plain_pages();
-        let &Job { unit, cursor, .. } = page.kernel.job(domain)?;
-        let slot = page.kernel.next_valid(unit, cursor.next())?;
-        Some(asked_for(page, unit, slot))
+        let kernel = &page.kernel;
+        let frontier = kernel.frontier(domain, Stream::FIRST)?;
+        if kernel.geometry().slots_left(frontier.slot) <= 1 {
+            return None;
+        }
+        let next = kernel.job(domain).and_then(|&Job { unit, cursor, .. }| {
+            kernel.next_valid(unit, cursor.next()).map(|slot| asked_for(page, unit, slot))
+        });
+        Some((kernel.geometry().ppn(frontier.unit, frontier.slot), next))
     }
 }
 

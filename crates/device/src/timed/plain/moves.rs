@@ -99,17 +99,12 @@ impl Commands {
         if !self.goes_on(queues, die, domain) {
             return None;
         }
-        let to = pages.place_in_unit(&device.ftl, domain)?.at;
-        let next = if self.may_join(queues, die) {
-            if !self.fits_none(pages, device, queues, die, domain, OpKind::Program, to) {
-                return None;
-            }
-            let next = pages.page_after_next(&device.ftl, domain)?;
-            self.fits_none(pages, device, queues, die, domain, OpKind::Read, next.at).then_some(next)?
-        } else {
-            pages.page_after_next(&device.ftl, domain)?
-        };
-        Some((to, next))
+        let (to, next) = pages.look_ahead(&device.ftl, domain)?;
+        let next = next?;
+        let goes_alone = !self.may_join(queues, die)
+            || self.fits_none(pages, device, queues, die, domain, OpKind::Program, to)
+                && self.fits_none(pages, device, queues, die, domain, OpKind::Read, next.at);
+        goes_alone.then_some((to, next))
     }
 
     /// True if a step of a domain's collection is still what its die does next.
@@ -147,8 +142,8 @@ impl Commands {
             let fits = |page: Ppn| flash.may_share_command(at, page);
             match self.collections.in_hand(other).page() {
                 Some((from, is_read)) => {
-                    let place = if is_read && ftl.is_valid(from) { pages.place_in_unit(ftl, other) } else { None };
-                    place.is_some_and(|to| kind != OpKind::Program || !fits(to.at))
+                    let ahead = if is_read && ftl.is_valid(from) { pages.look_ahead(ftl, other) } else { None };
+                    ahead.is_some_and(|(to, _)| kind != OpKind::Program || !fits(to))
                 }
                 None => kind != OpKind::Read || pages.next_page(ftl, other).is_none_or(|page| !fits(page.at)),
             }
