@@ -23,6 +23,7 @@ impl<M: Mechanisms> PageMap<M> {
 
     fn domain_in_turn(&mut self, lpn: Lpn) -> Domain {
         let dynamic = self.allocation.dynamic().expect("a dynamic allocation");
+        self.round_robin.is_timeless = true;
         let queue = dynamic.queue_of(lpn);
         let burst = dynamic.burst();
         let dies = dynamic.dies(queue).len() as u32;

@@ -282,7 +282,13 @@ impl<M: Mechanisms> PageMap<M> {
             return None;
         }
         self.pass_turn(domain);
-        Some(self.write_to(domain, stream, lpn, old))
+        let placed = self.write_to(domain, stream, lpn, old);
+        if let (Allocation::Dynamic(_), Some(old)) = (&self.allocation, old)
+            && !self.round_robin.is_timeless
+        {
+            self.kernel.supersede(placed.at, old);
+        }
+        Some(placed)
     }
 
     #[inline(always)]

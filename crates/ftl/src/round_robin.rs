@@ -11,6 +11,8 @@ pub(crate) struct RoundRobin {
     pub(crate) next_die: Vec<u32>,
     /// By queue: what is left of a burst.
     pub(crate) burst_left: Vec<u32>,
+    /// No time passes: pages are programmed as soon as they are placed. Executors with time ask for dies, and others for domains.
+    pub(crate) is_timeless: bool,
     /// By die: whose turn it is among its domains, times the parts of a flash page; and how many of these it has had.
     pub(crate) next_domain: Vec<u32>,
 }
@@ -26,6 +28,7 @@ impl RoundRobin {
         RoundRobin {
             next_die: vec![0; queues],
             burst_left: vec![0; queues],
+            is_timeless: false,
             next_domain: vec![0; geometry.dies() as usize],
         }
     }
@@ -35,5 +38,6 @@ impl RoundRobin {
         self.next_die.fill(0);
         self.burst_left.fill(0);
         self.next_domain.fill(0);
+        self.is_timeless = false;
     }
 }

@@ -108,18 +108,7 @@ impl<P: Plan> Context<'_, P> {
     /// Where the version of a page lies that a write is about to make invalid, where an erase may have to wait for that write.
     #[inline(always)]
     pub(super) fn older_version(&self, lpn: Lpn) -> Option<Ppn> {
-        if self.plan.is_dynamic() || self.assembles() { self.device.ftl.lookup(lpn) } else { None }
-    }
-
-    /// A page of the host was placed in stead of an older version, which may lie on another die.
-    #[inline(always)]
-    pub(super) fn supersede(&mut self, at: Ppn, old: Option<Ppn>) {
-        if self.plan.is_dynamic()
-            && !self.assembles()
-            && let (Some(dynamic), Some(old)) = (self.device.has.dynamic, old)
-        {
-            dynamic.supersedes(&mut self.device.ftl, at, old);
-        }
+        if self.assembles() { self.device.ftl.lookup(lpn) } else { None }
     }
 
     /// A die has programmed pages of the host or of the map, or gives up pages that failed. An erase may have waited for that.

@@ -33,12 +33,6 @@ impl DynamicAllocation {
         of_pages!(&ftl.mapping, page => page.peek_domain_of(die))
     }
 
-    /// A page was placed in stead of an older version, and its die begins to program it.
-    #[inline]
-    pub fn supersedes(self, ftl: &mut Ftl, at: Ppn, old: Ppn) {
-        of_pages!(&mut ftl.mapping, page => page.kernel.supersede(at, old));
-    }
-
     /// True if one of so many pages from one on was superseded, and the array has nothing newer: a power cut would leave nothing else.
     pub fn needs(self, ftl: &Ftl, first: Ppn, pages: u32) -> bool {
         of_pages!(&ftl.mapping, page => page.kernel.needs_superseded(first, pages))

@@ -1,6 +1,8 @@
 //! Programs for the host. A place is asked for once: the page that gets it is programmed there, or does not go into the
 //! command.
 
+use std::iter;
+
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
 use ftl::{ANYWHERE, Placed};
 
@@ -180,7 +182,10 @@ impl Commands {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
         program_placed(context, placed, |device| device.expected(lpn, version), old);
         note_of_tenant(context, placed, false);
-        context.supersede(placed.at, old);
+        if context.assembles() {
+            // The assembly knows for which of them an erase has to wait.
+            context.note_programmed(iter::once(placed.at));
+        }
         if context.plan.has().buffer {
             host.begin_program(&context.queues, write);
         }
