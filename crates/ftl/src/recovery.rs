@@ -27,6 +27,8 @@ pub struct Recovery {
     pub rescued: usize,
     /// Domains that have collections to do now.
     pub busy: Vec<Domain>,
+    /// The number of the newest write: all to come have a higher one ([`crate::write_of`]).
+    pub newest: u64,
 }
 
 /// The work of a restart, once it is known where everything is.
@@ -61,8 +63,9 @@ impl<M: Mechanisms> PageMap<M> {
     ) -> Result<(PageMap<M>, Recovery), OutOfMemory> {
         let (mut page, work) = PageMap::<M>::found(geometry, user_pages, policies, seed, array)?;
         let (pages_read, erased, rescued) = (work.pages_read, work.erase.len(), work.rescues.len());
+        let newest = page.kernel.numbers().0;
         let busy = page.resume(&work, array);
-        Ok((page, Recovery { pages_read, erased, rescued, busy }))
+        Ok((page, Recovery { pages_read, erased, rescued, busy, newest }))
     }
 
     /// Page mapping as a scan finds it, and the work that is left.

@@ -43,8 +43,9 @@ pub(super) fn copy(from: &Device, to: &mut Device, config: &Config) -> Result<()
     Ok(())
 }
 
-/// Has a pristine device take over an image and its checkpoint. Returns the cost of it, or the image where that cannot be.
-pub(super) fn restart(device: &mut Device, config: &Config, image: Image) -> Result<RestartCost, Box<Image>> {
+/// Has a pristine device take over an image and its checkpoint. Returns the cost of it and the number of the newest write,
+/// or the image where that cannot be.
+pub(super) fn restart(device: &mut Device, config: &Config, image: Image) -> Result<(RestartCost, u64), Box<Image>> {
     let (Some(bytes), Some(pages)) = (image.checkpoint(), device.has.pages) else { return Err(Box::new(image)) };
     let mut input = &bytes[..];
     let shape = StateShape::of(device, config);
@@ -63,5 +64,5 @@ pub(super) fn restart(device: &mut Device, config: &Config, image: Image) -> Res
     // Over all planes, whose reads go side by side where the chips can.
     let at_once = if config.device.multiplane == base::Multiplane::Off { geometry.dies() } else { geometry.planes() };
     let array_s = (pages_read.div_ceil(u64::from(at_once)) * read) as f64 * 1e-9;
-    Ok(RestartCost { from_checkpoint: true, pages_read, array_s, ..RestartCost::default() })
+    Ok((RestartCost { from_checkpoint: true, pages_read, array_s, ..RestartCost::default() }, numbers.0))
 }

@@ -27,7 +27,7 @@ use config::Config;
 
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
-use crate::flash::Fault;
+use crate::flash::{Content, Fault};
 use crate::pages::Share;
 use broken::BrokenPromise;
 pub use cache::SECTOR;
@@ -75,6 +75,8 @@ pub struct Drive {
     trims: Trims,
     /// Pages of the host.
     pages: u32,
+    /// The number of the newest write.
+    newest: u64,
     restart: RestartCost,
     /// Set once: no request is carried out any more.
     end: Option<DriveError>,
@@ -585,11 +587,16 @@ impl Drive {
             let half = page.len() / 2;
             torn[..half].copy_from_slice(&page[..half]);
             let content = self.device.flash.take(&torn);
-            self.device.place_now(lpn, 0, content, touched);
-            self.is_up()?;
+            self.place(lpn, content, touched)?;
         }
         let content = self.device.flash.take(page);
+        self.place(lpn, content, touched)
+    }
+
+    fn place(&mut self, lpn: Lpn, content: Content, touched: u8) -> Result<(), DriveError> {
         self.device.place_now(lpn, 0, content, touched);
+        let newest = self.device.ftl.lookup(lpn).and_then(|at| ftl::write_of(self.device.flash.waiting(at).spare));
+        self.newest = self.newest.max(newest.unwrap_or(0));
         self.is_up()
     }
 
@@ -599,14 +606,12 @@ impl Drive {
         if !self.trims.are_pending() {
             return Ok(());
         }
-        let now = self.device.has.pages.expect("refused before").writes(&self.device.ftl);
-        for (lpn, page) in self.trims.pages_to_write(now) {
+        for (lpn, page) in self.trims.pages_to_write(self.newest) {
             if self.broken == Some(BrokenPromise::ForgetsDiscards) {
                 break;
             }
             let content = self.device.flash.take(&page);
-            self.device.place_now(lpn, 0, content, 1);
-            self.is_up()?;
+            self.place(lpn, content, 1)?;
         }
         self.device.fill_up();
         self.is_up()?;

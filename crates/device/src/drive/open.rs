@@ -149,7 +149,7 @@ impl Drive {
         let own = Trims::own_pages(pages, page_size);
         let mut device = Device::storing(config, false, StoreKind::Bytes, own)?;
         let checkpoint = match checkpoint::restart(&mut device, config, image) {
-            Ok(cost) => Some(cost),
+            Ok(found) => Some(found),
             Err(image) => {
                 device.flash.attach(*image).map_err(RunError::Input)?;
                 None
@@ -165,6 +165,7 @@ impl Drive {
             protected: None,
             trims: Trims::new(pages as u32, page_size),
             pages: pages as u32,
+            newest: 0,
             restart: RestartCost::default(),
             end: None,
             now: Instant::ZERO,
@@ -174,7 +175,7 @@ impl Drive {
         let (at, during) = cut.unwrap_or((u64::MAX, false));
         drive.cut_after(at, during);
         match checkpoint {
-            Some(cost) => drive.restart = cost,
+            Some(found) => (drive.restart, drive.newest) = found,
             None if drive.device.flash.nand().is_pristine() => {}
             None => drive.find_all()?,
         }
@@ -189,6 +190,7 @@ impl Drive {
     /// Finds everything again.
     fn find_all(&mut self) -> Result<(), RunError> {
         let restarted = self.device.restart(&self.config)?;
+        self.newest = restarted.newest;
         self.restart = RestartCost {
             pages_read: restarted.pages_read,
             erased_units: restarted.erased,

@@ -55,13 +55,13 @@ impl Trims {
         !self.pending.is_empty() && self.pending.remove(&lpn.0)
     }
 
-    /// The own pages that say what is pending, with `now` for the newest write.
-    pub(super) fn pages_to_write(&mut self, now: u64) -> Vec<(Lpn, Vec<u8>)> {
+    /// The own pages that say what is pending, with `newest` for the number of the newest write.
+    pub(super) fn pages_to_write(&mut self, newest: u64) -> Vec<(Lpn, Vec<u8>)> {
         let per_page = self.per_page();
         let mut changed = BTreeSet::new();
         for &lpn in &self.pending {
             let numbers = self.numbers.entry(lpn / per_page).or_insert_with(|| vec![0; per_page as usize]);
-            numbers[(lpn % per_page) as usize] = now;
+            numbers[(lpn % per_page) as usize] = newest;
             changed.insert(lpn / per_page);
         }
         let bytes = |own: u32| {

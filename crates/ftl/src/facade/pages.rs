@@ -81,9 +81,4 @@ impl PageMapping {
     ) -> Result<Result<(), String>, E> {
         of_pages!(&mut ftl.mapping, page => page.restore(read, policies, seed))
     }
-
-    /// The number of the newest write: spare areas of all older ones have a lower one ([`crate::write_of`]).
-    pub fn writes(self, ftl: &Ftl) -> u64 {
-        of_pages!(&ftl.mapping, page => page.kernel.writes())
-    }
 }

@@ -110,11 +110,6 @@ impl Kernel {
         self.numbers.order = self.numbers.order.max(order);
     }
 
-    /// The number of the newest write: all that were before it have a lower one, and those to come a higher one.
-    pub(crate) fn writes(&self) -> u64 {
-        self.numbers.writes
-    }
-
     /// The numbers of the newest write and of the newest program.
     pub(crate) fn numbers(&self) -> (u64, u64) {
         (self.numbers.writes, self.numbers.order)
