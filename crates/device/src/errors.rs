@@ -1,5 +1,8 @@
 //! Why a run is refused, or does not come to its end.
 
+use std::fmt::Display;
+
+use engine::memory::in_words;
 use workload::{TraceError, WorkloadError};
 
 /// A run that did not come to its end.
@@ -18,6 +21,25 @@ pub enum RunError {
     /// The caller asked to stop.
     #[error("stopped before the end")]
     Stopped,
+}
+
+impl RunError {
+    /// Makes sure of so many bytes of memory, which `what` needs.
+    ///
+    /// # Errors
+    /// When there are not as many, with `help` against it.
+    #[cold]
+    pub(crate) fn unless_room(needed: u64, what: impl Display, help: &str) -> Result<(), RunError> {
+        match engine::memory::room() {
+            Some(room) if room.bytes < needed => {
+                let (needed, there, limit) = (in_words(needed), in_words(room.bytes), room.limit);
+                let text =
+                    format!("{what} need {needed} of memory, and there are {there}, limited by {limit}\nhint: {help}");
+                Err(RunError::Failed(text))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl From<ftl::OutOfMemory> for RunError {

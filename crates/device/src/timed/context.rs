@@ -1,7 +1,6 @@
 //! The state that every part of the executor works on.
 
 use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind, Slot, Unit};
-use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
 
@@ -208,24 +207,10 @@ impl<P: Plan> Context<'_, P> {
         if self.splits_latencies()
             && let Some(rows) = self.device.recorder.split.as_ref().and_then(|split| split.rows_to_come())
         {
-            return check_room(rows);
+            let what = format_args!("`run.per_request` keeps every request: {rows} of them");
+            let help = "use a shorter workload, or only `run.latency_parts`, which keeps a few examples";
+            return RunError::unless_room(rows * SplitLatencies::BYTES_OF_ROW, what, help);
         }
         Ok(())
-    }
-}
-
-/// True if so many requests can be kept.
-#[cold]
-fn check_room(rows: u64) -> Result<(), RunError> {
-    let needed = rows * SplitLatencies::BYTES_OF_ROW;
-    match engine::memory::room() {
-        Some(room) if room.bytes < needed => Err(RunError::Failed(format!(
-            "`run.per_request` keeps every request: {rows} of them need {} of memory, and there are {}, limited by {}\n\
-             hint: use a shorter workload, or only `run.latency_parts`, which keeps a few examples",
-            in_words(needed),
-            in_words(room.bytes),
-            room.limit
-        ))),
-        _ => Ok(()),
     }
 }

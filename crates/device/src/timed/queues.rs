@@ -4,7 +4,6 @@
 use std::num::NonZeroU32;
 
 use base::{Die, Domain, Geometry, Lpn, Queue, Unit};
-use engine::memory::in_words;
 use ftl::allocation::Allocation;
 use ftl::{DomainWork, Ftl};
 
@@ -129,17 +128,9 @@ impl Pool {
     #[cold]
     fn grant(&mut self, wanted: usize) -> Result<(), RunError> {
         // A vector grows to twice its length, and is there twice meanwhile.
-        let needed = Pool::bytes(3 * wanted as u64);
-        if let Some(room) = engine::memory::room()
-            && room.bytes < needed
-        {
-            let (needed, there) = (in_words(needed), in_words(room.bytes));
-            return Err(RunError::Failed(format!(
-                "the requests in the device have {wanted} pages, which need {needed} of memory, and there are {there}, \
-                 limited by {}\nhint: set a smaller `host.queue_depth`, or use smaller requests",
-                room.limit
-            )));
-        }
+        let what = format_args!("the requests in the device have {wanted} pages, which");
+        let help = "set a smaller `host.queue_depth`, or use smaller requests";
+        RunError::unless_room(Pool::bytes(3 * wanted as u64), what, help)?;
         self.granted = 2 * wanted;
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Requests in the device: what each still waits for, and when it is complete.
 
 use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
-use engine::memory::in_words;
 
 use super::context::Context;
 use super::front::live::Live;
@@ -133,17 +132,9 @@ impl Requests {
         let wanted = self.active.len() + 1;
         // A vector grows to twice its length, and is there twice meanwhile.
         let needed = 3 * wanted as u64 * bytes_of_request;
-        if let Some(room) = engine::memory::room()
-            && room.bytes < needed
-        {
-            let (needed, there) = (in_words(needed), in_words(room.bytes));
-            return Err(RunError::Failed(format!(
-                "{wanted} requests are in the device, which need {needed} of memory, and there are {there}, limited by {}\n\
-                 hint: the device does not keep up with its open loop: set a number as `host.queue_depth`, or a larger \
-                 `host.time_scale`",
-                room.limit
-            )));
-        }
+        let what = format_args!("{wanted} requests are in the device, which");
+        let help = "the device does not keep up with its open loop: set a number as `host.queue_depth`, or a larger `host.time_scale`";
+        RunError::unless_room(needed, what, help)?;
         self.granted = 2 * wanted;
         Ok(())
     }
