@@ -62,10 +62,17 @@ impl Flash {
 
     /// Programs a unit, whose last page that is.
     pub(super) fn program_unit(&mut self, block: Block, last: Page) -> Programmed {
+        self.pass(block, last, |flash| {
+            flash.pages_of_unit(block, last).for_each(|page| flash.program_page(block, page));
+            flash.land(block, last);
+        })
+    }
+
+    /// A pass over the pages of a unit, whose last page that is: if it completes, that is done to the array.
+    fn pass(&mut self, block: Block, last: Page, completes: impl FnOnce(&mut Flash)) -> Programmed {
         match self.fate_of_program(block, last) {
             Fate::Completes => {
-                self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
-                self.land(block, last);
+                completes(self);
                 Programmed::Done
             }
             Fate::Fails => self.fail_unit(block, last),
@@ -94,28 +101,18 @@ impl Flash {
 
     /// The first pass over a wordline, whose last page that is. Its data stay in frames for the second one.
     pub(super) fn first_pass(&mut self, block: Block, last: Page) -> Programmed {
-        match self.fate_of_program(block, last) {
-            Fate::Completes => {
-                self.pages_of_unit(block, last).for_each(|page| self.program_page(block, page));
-                obey(self.nand.first_pass(block, last));
-                Programmed::Done
-            }
-            Fate::Fails => self.fail_unit(block, last),
-            Fate::IsIgnored => self.lose_block(block),
-        }
+        self.pass(block, last, |flash| {
+            flash.pages_of_unit(block, last).for_each(|page| flash.program_page(block, page));
+            obey(flash.nand.first_pass(block, last));
+        })
     }
 
     /// The second pass over it.
     pub(super) fn second_pass(&mut self, block: Block, last: Page) -> Programmed {
-        match self.fate_of_program(block, last) {
-            Fate::Completes => {
-                obey(self.nand.second_pass(block, last));
-                self.land(block, last);
-                Programmed::Done
-            }
-            Fate::Fails => self.fail_unit(block, last),
-            Fate::IsIgnored => self.lose_block(block),
-        }
+        self.pass(block, last, |flash| {
+            obey(flash.nand.second_pass(block, last));
+            flash.land(block, last);
+        })
     }
 
     /// The pages of a unit that the array does not have; an earlier run may have left some there.
