@@ -310,18 +310,13 @@ impl Device {
     /// Reads so many parts of a page of the array without time, of no older version than `floor`.
     #[inline]
     pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, parts: u8) {
-        if let Some(content) = self.read_content_now(lpn, parts) {
+        if let Some(content) = self.read_content_after(lpn, parts, &mut BTreeSet::new()) {
             self.check_read(lpn, floor, content);
         }
     }
 
-    /// Reads so many parts of a page of the array without time; nothing if it was never written.
-    #[inline]
-    pub(crate) fn read_content_now(&mut self, lpn: Lpn, parts: u8) -> Option<Content> {
-        self.read_content_after(lpn, parts, &mut BTreeSet::new())
-    }
-
-    /// The same; the page comes along where its flash page is one of those that were read for the same request.
+    /// Reads so many parts of a page of the array without time; nothing if it was never written. The page comes along where its flash page
+    /// is one of those that were `read` for the same request.
     #[inline]
     pub(crate) fn read_content_after(&mut self, lpn: Lpn, parts: u8, read: &mut BTreeSet<u32>) -> Option<Content> {
         self.use_entry(lpn);
@@ -352,47 +347,19 @@ impl Device {
         if self.has.reads.is_some() { self.flash.hold(content) } else { content }
     }
 
-    /// Reads the pages of a request of the array without time.
+    /// Reads the pages of a request of the array without time; a flash page once, wherever in the request its parts are.
     #[inline]
     pub(crate) fn read_span_now(&mut self, span: Span, request: &Request) {
         if let Some(pages) = self.runs {
             return self.read_runs_now(pages, span);
         }
-        if self.flash.geometry().parts > 1 {
-            return self.read_parts_now(span);
-        }
+        let (has_parts, mut read) = (self.flash.geometry().parts > 1, BTreeSet::new());
         for (lpn, partial) in span.pages() {
-            self.read_now(lpn, self.parts.share(lpn, partial, request.offset, request.size).touched);
-        }
-    }
-
-    /// The same, where a read of the array brings all parts of a flash page: it is read once, wherever in the span its parts are.
-    fn read_parts_now(&mut self, span: Span) {
-        let (mut last, mut all) = (None, BTreeSet::new());
-        for (lpn, _) in span.pages() {
-            self.use_entry(lpn);
-            self.note_host_read(lpn);
-            let Some(ppn) = self.ftl.lookup(lpn) else {
-                self.note_unmapped(lpn);
-                continue;
-            };
+            let whole = if has_parts { Some(self.parts.whole()) } else { None };
+            let share = whole.unwrap_or_else(|| self.parts.share(lpn, partial, request.offset, request.size));
             let floor = self.read_floor(lpn);
-            if let Some(content) = self.flash.in_frame(ppn) {
+            if let Some(content) = self.read_content_after(lpn, share.touched, &mut read) {
                 self.check_read(lpn, floor, content);
-                continue;
-            }
-            let comes_along = last.replace(ppn).is_some_and(|last| self.flash.comes_with(last, ppn));
-            if comes_along || !all.insert(self.flash.geometry().flash_page_of(ppn)) {
-                let content = self.flash.read_along(ppn);
-                self.check_read(lpn, floor, content);
-                continue;
-            }
-            let content = self.flash.read(ppn);
-            self.check_read(lpn, floor, content);
-            self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
-            if self.tell_read(ppn) {
-                // What came with the page may lie elsewhere now.
-                last = None;
             }
         }
     }
