@@ -437,7 +437,7 @@ impl Backend {
             return Transferred::DataOut { die, is_last, corrected: None };
         }
         if let Carried::Transaction(read) = carried {
-            context.note(|waits, now| waits.correction_begins(now, read));
+            context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Correction));
         }
         let corrected = if context.plan.has().cycles { self.correct(context, carried) } else { Some(carried) };
         Transferred::DataOut { die, is_last, corrected }

@@ -414,7 +414,7 @@ pub(super) fn fetch_old(context: &mut Context<'_, impl Plan>, write: Transaction
     context.device.flash.prefetch(ppn);
     let floor = context.device.array_floor(lpn);
     let needed = Share { touched: share.old, old: 0 };
-    context.note(|waits, now| waits.old_version_is_read(now, write));
+    context.note(|waits, now| waits.wait_for_part(now, write, LatencyPart::OldVersion));
     let read = context.insert(Transaction::new(age, lpn, floor, Work::ReadOld(write), needed));
     context.push_read(context.device.flash.geometry().die_of(ppn), read);
     true

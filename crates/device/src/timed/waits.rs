@@ -330,19 +330,11 @@ impl Waits {
         (page.die, page.served_as) = (Some(die), place_of(what));
     }
 
-    /// A page that was read has left its die, and is corrected.
-    pub(super) fn correction_begins(&mut self, now: Instant, page: TransactionId) {
-        self.wait_for_part(now, page, LatencyPart::Correction);
-    }
-
-    /// The data of a page are on their way to the host, or wait for the link.
-    pub(super) fn leaves(&mut self, now: Instant, page: TransactionId) {
-        self.wait_for_part(now, page, LatencyPart::Link);
-    }
-
-    /// A write waits for the read of its old version, which comes into the device.
-    pub(super) fn old_version_is_read(&mut self, now: Instant, write: TransactionId) {
-        self.wait_for_part(now, write, LatencyPart::OldVersion);
+    /// A page waits for something that is one part as a whole: that it is corrected, that the read of its old version is done, or that
+    /// its data are with the host.
+    pub(super) fn wait_for_part(&mut self, now: Instant, page: TransactionId, part: LatencyPart) {
+        let lacks_entry = self.page(page).lacks_entry;
+        self.wait(now, page, For::Part(part), lacks_entry);
     }
 
     /// The read of a write's old version is done. The write waited for what the read waited for.
@@ -422,11 +414,6 @@ impl Waits {
             neighbours.wait_begins(now, page.number() as usize, dies_of(&self.queues, waits_for));
         }
         self.shift(now, page, true);
-    }
-
-    fn wait_for_part(&mut self, now: Instant, page: TransactionId, part: LatencyPart) {
-        let lacks_entry = self.page(page).lacks_entry;
-        self.wait(now, page, For::Part(part), lacks_entry);
     }
 
     /// Counts a page among those that hold what it holds, as one that waits for what it waits for, or no longer does.

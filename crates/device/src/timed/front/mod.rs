@@ -15,6 +15,7 @@ pub(super) mod tenants;
 
 use base::Instant;
 use config::{Config, model};
+use metrics::LatencyPart;
 
 use super::context::Context;
 use super::plan::Plan;
@@ -82,7 +83,7 @@ impl Front {
         let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted) else { return false };
         link.send(context.now, wanted.bytes(read), OutgoingData::Page(read));
         self.has_changed = true;
-        context.note(|waits, now| waits.leaves(now, read));
+        context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Link));
         true
     }
 }
