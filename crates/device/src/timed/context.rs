@@ -43,7 +43,7 @@ impl<P: Plan> Context<'_, P> {
     /// The waits of pages, where latencies are split.
     #[inline(always)]
     fn waits(&mut self) -> Option<&mut Waits> {
-        if self.plan.has().watchers { self.waits.as_deref_mut() } else { None }
+        if self.splits_latencies() { self.waits.as_deref_mut() } else { None }
     }
 
     /// True where latencies are split.
