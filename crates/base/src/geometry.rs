@@ -480,7 +480,7 @@ impl Geometry {
     /// The page offset, inside its block, of a slot.
     #[inline]
     pub fn page_of_slot(&self, slot: Slot) -> Page {
-        Page::new(self.page_and_lane(slot).0)
+        self.page_and_lane(slot).0
     }
 
     /// Which block of its unit, counted by plane, a slot lies in.
@@ -489,11 +489,12 @@ impl Geometry {
         self.page_and_lane(slot).1
     }
 
+    /// The page offset of a slot, and which block of its unit it lies in.
     #[inline]
-    fn page_and_lane(&self, slot: Slot) -> (u32, u32) {
+    pub fn page_and_lane(&self, slot: Slot) -> (Page, u32) {
         let (row, place) = self.row.split(slot.number());
         let (lane, part) = self.part.split(place);
-        (row * self.parts + part, lane)
+        (Page::new(row * self.parts + part), lane)
     }
 
     /// The slot of the last page of a slot's flash page.
@@ -541,7 +542,7 @@ impl Geometry {
         let (domain, block_offset) = self.units_per_domain.split(unit.number());
         let (page, lane) = self.page_and_lane(slot);
         let plane = domain * self.unit_width + lane;
-        Place { plane, block: Block::new(plane * self.blocks_per_plane + block_offset), page: Page::new(page) }
+        Place { plane, block: Block::new(plane * self.blocks_per_plane + block_offset), page }
     }
 }
 

@@ -11,7 +11,7 @@ use config::Config;
 use config::model::{Checks, Payload};
 use ftl::allocation::Allocation;
 use ftl::schedule::Schedule;
-use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies};
+use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies, Time};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
@@ -585,11 +585,16 @@ impl Device {
     }
 
     /// Tells the FTL the time, which some policies look at, and the fill of the write buffer, where that has changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tell_time(&mut self, now: Instant, fill: Option<f64>) {
-        if let Some(time) = self.has.time
-            && let (Some(omega), Some(locality)) = (time.tell(&mut self.ftl, now, fill), &mut self.locality)
-        {
+        if let Some(time) = self.has.time {
+            self.tell(time, now, fill);
+        }
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, time: Time, now: Instant, fill: Option<f64>) {
+        if let (Some(omega), Some(locality)) = (time.tell(&mut self.ftl, now, fill), &mut self.locality) {
             locality.record(omega);
         }
     }

@@ -149,7 +149,7 @@ impl Flash {
         if self.assembly.delays {
             let (at, old) = (self.note_placed(to.at), self.hold_back(Some(from)));
             self.assembly.frames.insert(at, Frame { data: Data::Copied { from, tag: to.tag }, is_needed: true, old });
-            return if self.assembly.is_open { Programmed::Done } else { self.program_if_whole(to.at) };
+            return if self.assembly.is_open { Programmed::Done } else { self.program_if_whole(to.at, at) };
         }
         self.copyback(from, to.at, to.tag)
     }
@@ -242,7 +242,7 @@ impl Flash {
 
     /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.
     fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
-        match self.assembly.frames.get((block, page)).map(|frame| frame.data) {
+        match self.assembly.frames.special((block, page)) {
             Some(Data::Held { way: Way::Again, .. }) => true,
             Some(Data::Held { way, .. }) => self.is_of_lsb_only(block, way),
             Some(Data::Copied { .. }) | None => self.is_of_lsb_only(block, Way::Plain),
@@ -256,7 +256,7 @@ impl Flash {
 
     /// The array programs a page of several; their data are stored when all of them are there.
     pub(super) fn program_page(&mut self, block: Block, page: Page) {
-        match self.assembly.frames.get((block, page)).map(|frame| frame.data) {
+        match self.assembly.frames.special((block, page)) {
             Some(Data::Copied { from, tag }) => self.array_copies(self.address(from), (block, page), tag),
             Some(Data::Held { way: Way::Guard, .. }) => self.array_programs_as(block, page, Way::Guard, true),
             Some(Data::Held { way: Way::BeginsLsbOnly, .. }) => {
@@ -269,8 +269,7 @@ impl Flash {
 
     /// A page is placed for that way.
     pub(super) fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
-        let data = self.assembly.frames.get(at).map(|frame| frame.data);
-        matches!(data, Some(Data::Held { way: of, .. }) if of == way)
+        matches!(self.assembly.frames.special(at), Some(Data::Held { way: of, .. }) if of == way)
     }
 
     /// A page that the array has is placed once more, in its own place.

@@ -37,6 +37,8 @@ pub(super) struct Frames {
     lists: Vec<FramesOfBlock>,
     /// Places of lists that no block has, counted likewise.
     free: Vec<u32>,
+    /// A page had a frame whose data are elsewhere than in the controller, or for another way than [`Way::Plain`].
+    had_special: bool,
 }
 
 /// The frames of a block, in the order of its pages.
@@ -69,7 +71,13 @@ impl Frames {
         self.list(block)?.frames.iter().find(|(of, _)| *of == page).map(|(_, frame)| frame)
     }
 
-    /// The same, to change it.
+    /// Where the data of a page are, unless all frames so far were for plain programs.
+    #[inline]
+    pub(super) fn special(&self, at: (Block, Page)) -> Option<Data> {
+        if self.had_special { self.get(at).map(|frame| frame.data) } else { None }
+    }
+
+    /// The frame of a page, to change it.
     pub(super) fn get_mut(&mut self, (block, page): (Block, Page)) -> Option<&mut Frame> {
         let at = self.place(block)?;
         self.lists[at].frames.iter_mut().find(|(of, _)| *of == page).map(|(_, frame)| frame)
@@ -77,6 +85,7 @@ impl Frames {
 
     /// A page gets a frame, in place of the one that it may have.
     pub(super) fn insert(&mut self, (block, page): (Block, Page), frame: Frame) {
+        self.had_special |= !matches!(frame.data, Data::Held { way: Way::Plain, .. });
         let at = self.place(block).unwrap_or_else(|| self.begin_list(block));
         let frames = &mut self.lists[at].frames;
         if frames.back().is_none_or(|(last, _)| *last < page) {

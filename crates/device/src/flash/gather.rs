@@ -29,15 +29,14 @@ impl Flash {
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
         let old = self.hold_back(old);
         self.assembly.frames.insert((block, page), Frame { data, is_needed, old });
-        self.program_if_whole(placed.at)
+        self.program_if_whole(placed.at, (block, page))
     }
 
-    /// Programs the unit of a placed page, if it is the last one of that.
-    pub(super) fn program_if_whole(&mut self, at: Ppn) -> Programmed {
-        if !self.completes_program(at) {
+    /// Programs the unit of a placed page, which lies there, if it is the last one of that.
+    pub(super) fn program_if_whole(&mut self, at: Ppn, (block, page): (Block, Page)) -> Programmed {
+        if self.nand.last_of_wordline(page) != page || !self.in_program(at).completes {
             return Programmed::Done;
         }
-        let (block, page) = self.address(at);
         for block in self.blocks_programmed_with(block) {
             if !self.is_off() && self.nand.is_programmed(block, page) {
                 // It was, before the power went off.

@@ -23,6 +23,19 @@ use assembly::{Assembly, Wordlines};
 use faults::{Buffered, Fate, Supply};
 pub(crate) use faults::{FailedProgram, Fault, Found, Safeguard};
 
+/// A program, by the block whose page is the last of it to be placed, and its number there.
+pub(crate) type ProgramId = (Block, u32);
+
+/// A page as a part of the program that brings it.
+#[derive(Clone, Copy)]
+pub(crate) struct InProgram {
+    pub(crate) program: ProgramId,
+    /// It is the last page of its wordline.
+    pub(crate) ends_wordline: bool,
+    /// It is the last page of the program to be placed.
+    pub(crate) completes: bool,
+}
+
 /// The array and its addressing.
 #[derive(Clone)]
 pub(crate) struct Flash {

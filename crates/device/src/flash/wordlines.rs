@@ -2,19 +2,12 @@
 
 use base::{Block, Geometry, Page, Ppn};
 
-use super::{Flash, obey};
+use super::{Flash, InProgram, ProgramId, obey};
 
 impl Flash {
-    /// Whether all pages of a page's wordline are placed.
+    /// Whether all pages of a program are placed.
     #[inline]
-    pub(crate) fn is_whole(&self, ppn: Ppn) -> bool {
-        let (block, number) = self.program_of(ppn);
-        self.has_placed(block, number)
-    }
-
-    /// All pages of a program of that block and number are placed.
-    #[inline]
-    fn has_placed(&self, block: Block, number: u32) -> bool {
+    pub(crate) fn is_whole(&self, (block, number): ProgramId) -> bool {
         (number + 1) * self.nand.pages_together() <= self.next_page_of(block)
     }
 
@@ -25,19 +18,15 @@ impl Flash {
         (0..=before).rev().map(move |lane| Block::new(last.number() - lane * blocks_per_plane))
     }
 
-    /// A page is the last one to be placed of those that are programmed together.
-    pub(crate) fn completes_program(&self, ppn: Ppn) -> bool {
-        let lane = self.geometry.lane_of_slot(self.geometry.unit_and_slot(ppn).1);
-        self.is_last_of_wordline(ppn) && (self.geometry.parts == 1 || lane + 1 == self.geometry.unit_width)
-    }
-
-    /// The program that brings a page: the block whose page is the last of it to be placed, and its number there.
-    pub(crate) fn program_of(&self, ppn: Ppn) -> (Block, u32) {
+    /// The program that brings a page, and which page of that it is.
+    #[inline]
+    pub(crate) fn in_program(&self, ppn: Ppn) -> InProgram {
         let (unit, slot) = self.geometry.unit_and_slot(ppn);
-        let lane =
-            if self.geometry.parts == 1 { self.geometry.lane_of_slot(slot) } else { self.geometry.unit_width - 1 };
-        let number = self.geometry.page_of_slot(slot).number() / self.nand.pages_together();
-        (self.geometry.block_of(unit, lane), number)
+        let (page, lane) = self.geometry.page_and_lane(slot);
+        let last_lane = if self.geometry.parts == 1 { lane } else { self.geometry.unit_width - 1 };
+        let program = (self.geometry.block_of(unit, last_lane), page.number() / self.nand.pages_together());
+        let ends_wordline = self.nand.last_of_wordline(page) == page;
+        InProgram { program, ends_wordline, completes: ends_wordline && lane == last_lane }
     }
 
     /// Whether a page is the last one of its wordline.
@@ -46,11 +35,10 @@ impl Flash {
         self.nand.last_of_wordline(page) == page
     }
 
-    /// Whether all pages of the wordline behind a page's are placed as well, if there is one.
-    pub(crate) fn is_next_whole(&self, ppn: Ppn) -> bool {
-        let (block, number) = self.program_of(ppn);
+    /// Whether all pages of the program behind one are placed as well, if there is one.
+    pub(crate) fn is_next_whole(&self, (block, number): ProgramId) -> bool {
         let is_last = (number + 1) * self.nand.pages_together() == self.geometry.pages_per_block;
-        is_last || self.has_placed(block, number + 1)
+        is_last || self.is_whole((block, number + 1))
     }
 
     /// The last page of the wordline of a page.

@@ -249,8 +249,14 @@ impl Command {
     /// A page of the command is of one flash page with another: that is read with it.
     #[inline]
     pub(super) fn brings(&self, geometry: &Geometry, ppn: Ppn) -> bool {
-        let is_of_one = |item: &Item| geometry.flash_page_of(item.ppn) == geometry.flash_page_of(ppn);
-        geometry.parts > 1 && self.items().iter().any(is_of_one)
+        geometry.parts > 1 && self.has_flash_page_of(geometry, ppn)
+    }
+
+    #[inline]
+    fn has_flash_page_of(&self, geometry: &Geometry, ppn: Ppn) -> bool {
+        let of = geometry.flash_page_of(ppn);
+        // Most lie behind one another.
+        self.items().iter().rev().any(|item| geometry.flash_page_of(item.ppn) == of)
     }
 
     /// The place of the first page of each flash page of the command.
@@ -272,11 +278,8 @@ impl Command {
     /// Whether a page is on the die, on a plane that the command does not use yet.
     #[inline]
     pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {
-        if let &[Item { ppn: first, .. }] = self.items()
-            && geometry.flash_page_of(first) != geometry.flash_page_of(ppn)
-            && geometry.are_in_a_row(first, ppn)
-        {
-            return true;
+        if self.items().iter().all(|item| geometry.are_in_a_row(item.ppn, ppn)) {
+            return !self.has_flash_page_of(geometry, ppn);
         }
         let plane = geometry.place(ppn).plane;
         plane / geometry.planes_per_die == die.number()

@@ -329,12 +329,8 @@ impl Backend {
     }
 
     /// Something will have passed a lane between host and device then. These times are irregular, and few.
-    pub(super) fn set_of_host(&mut self, due: [Option<Instant>; 3]) {
-        for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
-            if let Some(at) = at {
-                self.bus.timers.set(Line::CORRECTION.0, at, rank);
-            }
-        }
+    pub(super) fn set_of_host(&mut self, lane: usize, at: Instant) {
+        self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 3 + lane as u32);
     }
 
     /// True if it is being timed how long a die is idle.

@@ -10,6 +10,7 @@ use super::command::{Carried, Command, Item};
 use super::commands::{Action, note_bystanders};
 use super::context::Context;
 use super::die::{ArrayDone, Event, Transferred};
+use super::front::LANES;
 use super::gc_schedule::Idle;
 use super::host::Host;
 use super::plain::{booking, moves};
@@ -92,8 +93,12 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             has_admitted = false;
             if let Some(front) = self.host.front(&self.context.plan) {
-                if front.has_changed() {
-                    self.backend.set_of_host(front.due());
+                if front.take_change() {
+                    for lane in 0..LANES {
+                        if let Some(at) = front.due(lane) {
+                            self.backend.set_of_host(lane, at);
+                        }
+                    }
                 }
                 if self.host.requests.live.is_some() && !self.wait_outside() {
                     return Ok(false);

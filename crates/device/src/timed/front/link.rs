@@ -22,8 +22,8 @@ pub(super) enum OutgoingData {
 pub(super) struct Link {
     /// Bytes per second.
     rate: u64,
-    inbound: Lane<IncomingRequest>,
-    outbound: Lane<OutgoingData>,
+    pub(super) inbound: Lane<IncomingRequest>,
+    pub(super) outbound: Lane<OutgoingData>,
     /// Pages of the requests on their way to the device.
     pages_coming: u32,
 }
@@ -58,11 +58,6 @@ impl Link {
     /// Data begin their way to the host.
     pub(super) fn send(&mut self, now: Instant, bytes: u64, going: OutgoingData) {
         self.outbound.send(now, passing(bytes, self.rate), going);
-    }
-
-    /// When the next request and the next data will have passed, where that is to be timed.
-    pub(super) fn due(&mut self) -> [Option<Instant>; 2] {
-        [self.inbound.due(), self.outbound.due()]
     }
 
     /// A request that has come by now.

@@ -25,7 +25,7 @@ use link::{Link, OutgoingData};
 use ranges::ReadRanges;
 
 /// The three that pass in order, each by itself: data to the device, data to the host, and commands.
-const LANES: usize = 3;
+pub(super) const LANES: usize = 3;
 
 /// The controller's work for commands, and the link.
 pub(super) struct Front {
@@ -65,17 +65,21 @@ impl Front {
         of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
     }
 
-    /// True if something may have to be timed anew.
+    /// True if something may have to be timed anew, since somebody asked.
     #[inline]
-    pub(super) fn has_changed(&self) -> bool {
-        self.has_changed
+    pub(super) fn take_change(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
     }
 
-    /// When something will have passed each lane, where that is to be timed anew.
-    pub(super) fn due(&mut self) -> [Option<Instant>; LANES] {
-        self.has_changed = false;
-        let [inbound, outbound] = self.link.as_mut().map_or([None, None], |link| link.due());
-        [inbound, outbound, self.controller.as_mut().and_then(|controller| controller.due())]
+    /// When something will have passed a lane, where that is to be timed anew.
+    #[inline]
+    pub(super) fn due(&mut self, lane: usize) -> Option<Instant> {
+        match (lane, &mut self.link, &mut self.controller) {
+            (0, Some(link), _) => link.inbound.due(),
+            (1, Some(link), _) => link.outbound.due(),
+            (2, _, Some(controller)) => controller.due(),
+            _ => None,
+        }
     }
 
     /// Data of a read begin their way to the host. Returns whether they have one.

@@ -14,7 +14,7 @@ use config::model;
 use ftl::ProgramUnit;
 
 use crate::errors::Refusal;
-use crate::flash::Flash;
+use crate::flash::{Flash, InProgram, ProgramId};
 use crate::timed::command::{Carried, Command, Item, Pass};
 use crate::timed::queues::TransactionId;
 use crate::timed::timing::{Delay, Line};
@@ -28,12 +28,15 @@ struct WaitingPage {
     item: Item,
     cause: Cause,
     /// The program that brings it.
-    program: (Block, u32),
+    program: ProgramId,
+    /// It is the last page of its wordline.
+    ends_wordline: bool,
 }
 
 impl WaitingPage {
     fn of(flash: &Flash, item: Item, cause: Cause) -> WaitingPage {
-        WaitingPage { item, cause, program: flash.program_of(item.ppn) }
+        let InProgram { program, ends_wordline, .. } = flash.in_program(item.ppn);
+        WaitingPage { item, cause, program, ends_wordline }
     }
 }
 
@@ -44,6 +47,7 @@ struct Due {
     die: Die,
     /// The page of the host that came first.
     page: Ppn,
+    program: ProgramId,
     /// How often its block was erased: what comes behind an erase is another wordline.
     erases: u32,
 }
@@ -110,12 +114,12 @@ impl Wordlines {
     /// True if a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
     #[inline]
     fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
-        self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(ppn) }
+        self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(flash.in_program(ppn).program) }
     }
 
     /// True if nothing has to be filled up any more.
-    fn is_settled(&self, flash: &Flash, due: &Due) -> bool {
-        flash.erases_of(due.page) != due.erases || is_settled(self.twice, flash, due.page)
+    fn is_over(&self, flash: &Flash, due: &Due) -> bool {
+        is_settled(self.twice, flash, due.program) || flash.erases_of(due.page) != due.erases
     }
 
     /// Takes the pages of a program that do not complete their wordline out of its command, and adds those that wait for one that
@@ -125,29 +129,35 @@ impl Wordlines {
         let new = *command;
         let was_due = !self.due.is_empty();
         let waiting = &mut self.waiting[die.index()];
-        for (at, &item) in new.items().iter().enumerate() {
-            let page = WaitingPage::of(flash, item, new.cause_at(at));
-            let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
-            let is_first = || !waiting.iter().any(|other| other.program == page.program && is_of_host(&other.item));
-            if is_of_host(&item) && is_first() && !is_settled(self.twice, flash, item.ppn) {
-                let erases = flash.erases_of(item.ppn);
-                self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, erases });
-            }
-            waiting.push(page);
-        }
         command.begin_wordlines();
-        for &item in new.items().iter().filter(|item| flash.completes_program(item.ppn)) {
-            let whole = flash.program_of(item.ppn);
-            waiting.retain(|&WaitingPage { item, cause, program }| {
+        let (mut whole, mut count) = ([None; MAX_PAGES as usize], 0);
+        for (at, &item) in new.items().iter().enumerate() {
+            let InProgram { program, ends_wordline, completes } = flash.in_program(item.ppn);
+            let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
+            let is_first = || !waiting.iter().any(|other| other.program == program && is_of_host(&other.item));
+            if is_of_host(&item) && is_first() && !is_settled(self.twice, flash, program) {
+                let erases = flash.erases_of(item.ppn);
+                self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, program, erases });
+            }
+            waiting.push(WaitingPage { item, cause: new.cause_at(at), program, ends_wordline });
+            if completes {
+                whole[count] = Some(program);
+                count += 1;
+            }
+        }
+        for whole in whole[..count].iter().flatten() {
+            waiting.retain(|page| {
                 // Of a row that was begun already, pages wait on.
-                let is_of_it = program == whole;
+                let is_of_it = page.program == *whole;
                 if is_of_it {
-                    command.add_for(item, cause);
+                    command.add_for(page.item, page.cause);
+                    if page.ends_wordline {
+                        command.end_wordline();
+                    }
                 }
                 !is_of_it
             });
         }
-        command.set_wordlines(|ppn| flash.is_last_of_wordline(ppn));
         if self.twice && command.len() > 0 {
             self.begin_first_pass(flash, die, command);
         }
@@ -160,7 +170,8 @@ impl Wordlines {
         command.set_pass(Pass::First);
         let (mut before, mut own) = (Vec::new(), Vec::new());
         // Dummy pages of a block that was closed early are still there when it was erased.
-        let is_anew = |block| command.ppns().any(|ppn| flash.block_of(ppn) == block && flash.program_of(ppn).1 == 0);
+        let is_anew =
+            |block| command.ppns().any(|ppn| flash.block_of(ppn) == block && flash.in_program(ppn).program.1 == 0);
         self.between[die.index()].retain(|page| !is_anew(flash.block_of(page.item.ppn)));
         for (at, &item) in command.items().iter().enumerate() {
             let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
@@ -204,10 +215,10 @@ impl Wordlines {
     fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
         let mut dies = Vec::new();
         while let Some(&due) = self.due.front()
-            && (due.at <= now || self.is_settled(flash, &due))
+            && (due.at <= now || self.is_over(flash, &due))
         {
             self.due.pop_front();
-            if !self.is_settled(flash, &due) {
+            if !self.is_over(flash, &due) {
                 self.overdue.push(due);
                 dies.push(due.die);
             }
@@ -224,13 +235,13 @@ impl Wordlines {
         // The dies begin anew with those between two passes.
         for (at, pages) in waiting.enumerate() {
             let die = Die::new((at % self.waiting.len()) as u32);
-            for &WaitingPage { item: Item { ppn, .. }, .. } in pages {
+            for &WaitingPage { item: Item { ppn, .. }, program, .. } in pages {
                 let is_due = |due: &Due| flash.block_of(due.page) == flash.block_of(ppn);
                 if flash.is_held_back_by(unit, ppn)
-                    && !is_settled(self.twice, flash, ppn)
+                    && !is_settled(self.twice, flash, program)
                     && !self.overdue.iter().any(is_due)
                 {
-                    self.overdue.push(Due { at: now, die, page: ppn, erases: flash.erases_of(ppn) });
+                    self.overdue.push(Due { at: now, die, page: ppn, program, erases: flash.erases_of(ppn) });
                     dies.push(die);
                 }
             }
@@ -256,7 +267,7 @@ impl Wordlines {
     /// Forgets wordlines that are filled up.
     fn forget_settled(&mut self, flash: &Flash) {
         let mut overdue = std::mem::take(&mut self.overdue);
-        overdue.retain(|due| !self.is_settled(flash, due));
+        overdue.retain(|due| !self.is_over(flash, due));
         self.overdue = overdue;
     }
 
@@ -265,21 +276,19 @@ impl Wordlines {
         self.overdue.iter().filter(move |due| due.die == die).map(|due| due.page)
     }
 
-    /// Pages of the host that wait on a die for others, behind whom they are programmed.
-    fn waiting_of_host(&self, flash: &Flash, die: Die) -> impl Iterator<Item = (TransactionId, Ppn)> {
+    /// Pages of the host that lie on a die and wait for others, behind whom they are programmed, or did until these were placed.
+    fn waiting_of_host(&self, die: Die) -> impl Iterator<Item = (TransactionId, &WaitingPage)> {
         let between = self.between.get(die.index()).into_iter().flatten();
-        self.waiting[die.index()].iter().chain(between).filter_map(|page| match page.item {
-            Item { carried: Carried::Transaction(write), ppn } if !is_settled(self.twice, flash, ppn) => {
-                Some((write, ppn))
-            }
-            _ => None,
+        self.waiting[die.index()].iter().chain(between).filter_map(|page| match page.item.carried {
+            Carried::Transaction(write) => Some((write, page)),
+            Carried::Domain(_) => None,
         })
     }
 }
 
-/// True if a page's wordline is programmed, or about to be, with all its passes.
-fn is_settled(twice: bool, flash: &Flash, ppn: Ppn) -> bool {
-    flash.is_whole(ppn) && (!twice || flash.is_next_whole(ppn))
+/// True if a program is under way or over, or about to be, with all its passes.
+fn is_settled(twice: bool, flash: &Flash, program: ProgramId) -> bool {
+    flash.is_whole(program) && (!twice || flash.is_next_whole(program))
 }
 
 /// True if wordlines are programmed as a whole.

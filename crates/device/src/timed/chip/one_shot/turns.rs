@@ -3,7 +3,7 @@
 use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
 
-use super::{Wordlines, check, is_configured, is_twice, pad_after, times_of_passes};
+use super::{Wordlines, check, is_configured, is_settled, is_twice, pad_after, times_of_passes};
 use crate::errors::Refusal;
 use crate::flash::Content;
 use crate::timed::Timed;
@@ -198,13 +198,14 @@ fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     if let Some(page) = chip.wordlines.overdue(die).find(|&page| can_be_programmed(page)) {
         return Some(page);
     }
-    let mut waiting = chip.wordlines.waiting_of_host(&device.flash, die);
-    let (_, page) = waiting.find(|&(write, page)| {
+    // Few are awaited, which is soon asked.
+    let awaited = chip.wordlines.waiting_of_host(die).filter(|&(write, _)| host.awaits(queues, write));
+    let unsettled = awaited.filter(|(_, page)| !is_settled(chip.wordlines.are_twice(), &device.flash, page.program));
+    unsettled.map(|(_, page)| page.item.ppn).find(|&page| {
         let queue = context.queue_of(domain_of(page));
         let nobody_comes = !host.would_leave(queue) && queues.writes(queue).first().is_none();
-        host.awaits(queues, write) && nobody_comes && can_be_programmed(page)
-    })?;
-    Some(page)
+        nobody_comes && can_be_programmed(page)
+    })
 }
 
 /// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
@@ -221,7 +222,7 @@ fn fill_wordline(context: &mut Context<'_>, command: &mut Command, page: Ppn) {
         let flash = &context.device.flash;
         let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
         let is_of_page = geometry.parts == 1 && flash.block_of(placed.at) == flash.block_of(page);
-        if flash.completes_program(placed.at) && (is_last_lane || is_of_page) {
+        if flash.in_program(placed.at).completes && (is_last_lane || is_of_page) {
             return;
         }
     }
