@@ -214,8 +214,8 @@ def test_streams_may_be_closed(tiny: Path, closed: str) -> None:
     assert (done.returncode, done.stderr, "WAF" in done.stdout) == (0, "", closed == "stderr")
 
 
-def test_what_is_converted_to_stdout_is_a_trace_and_nothing_else(ftlab: Ftlab, trace: Path) -> None:
-    done = ftlab("trace", "convert", trace, "/dev/stdout")
+def test_what_is_converted_to_stdout_is_a_trace_and_nothing_else(process: Ftlab, trace: Path) -> None:
+    done = process("trace", "convert", trace, "/dev/stdout")
     assert len(done.stdout.splitlines()) == 3000
     assert "3,000 requests as msr" in done.stderr
 
