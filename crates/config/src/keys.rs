@@ -113,6 +113,11 @@ impl Key {
     pub(crate) fn path(&self) -> String {
         format!("{}.{}", self.section, self.name)
     }
+
+    /// True if that is its path.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        path.strip_prefix(self.section).and_then(|path| path.strip_prefix('.')) == Some(self.name)
+    }
 }
 
 /// The tables of a config file, each with its purpose.

@@ -77,7 +77,7 @@ fn time_range(what: &str, min: u64, max: u64) -> String {
 
 impl<'a> Reader<'a> {
     fn key(&self, path: &str) -> Key {
-        match self.keys.iter().find(|key| key.path() == path) {
+        match self.keys.iter().find(|key| key.is_at(path)) {
             Some(key) => *key,
             None => panic!("key `{path}` is not declared"),
         }

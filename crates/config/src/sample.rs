@@ -62,7 +62,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, page_size: Option<u64>) -> Option<Op
 /// One place in so many; `Some(None)` where all are simulated.
 fn part_of(reader: &mut Reader<'_>) -> Option<Option<u32>> {
     let node = reader.raw(SAMPLE)?;
-    let max = match reader.keys.iter().find(|key| key.path() == SAMPLE)?.kind {
+    let max = match reader.keys.iter().find(|key| key.is_at(SAMPLE))?.kind {
         Kind::Part { max } => max,
         _ => panic!("`{SAMPLE}` is a part"),
     };

@@ -371,9 +371,10 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     if let Some(selector) = keys["ftl"]["migration"].pointer_mut("/rcpb/selector") {
         *selector = json!(false);
     }
-    let limit = device::largest_user_capacity(&read(&keys)?) / page * page;
-    keys["device"]["user_capacity"] = json!(format!("{}B", limit + page));
-    assert!(read(&keys).is_err(), "a page more than the limit is refused: {keys}");
+    let mut beyond = read(&keys)?;
+    let limit = device::largest_user_capacity(&beyond) / page * page;
+    beyond.device.user_capacity = limit + page;
+    assert!(device::check(&beyond).is_err(), "a page more than the limit is refused: {keys}");
     let share = if r.below(4) == 0 { 1 + r.below(limit / page) } else { limit / page };
     let capacity = share * page;
     keys["device"]["user_capacity"] = json!(format!("{capacity}B"));
