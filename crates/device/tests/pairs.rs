@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use base::{Cell, Choices, Duration, ParamValue, Selection};
 use common::*;
@@ -409,16 +409,12 @@ impl Pair {
         };
         // And few programs among them.
         let stride = |trouble| if trouble == Trouble::ProgramFailure { stride.div_ceil(32) } else { stride };
-        let tallies = troubles
-            .iter()
-            .map(|&trouble| survival::try_everywhere(config, trouble, 1, stride(trouble), &Interrupt::default()));
-        let tallies = tallies.collect::<Result<Vec<_>, RunError>>()?;
-        assert!(tallies.iter().all(|tally| tally.runs > 5), "{tallies:?}");
-        let loss = tallies.iter().find_map(|tally| tally.first.clone());
+        let losses = troubles.iter().map(|&trouble| loss(config, trouble, stride(trouble)));
+        let loss = losses.collect::<Result<Vec<_>, RunError>>()?.into_iter().flatten().next();
         Ok(match (is_promised(config, troubles[0]), loss) {
             (false, _) => Outcome::Unprotected,
             (true, None) => Outcome::Runs,
-            (true, Some(loss)) => Outcome::Fault(format!("{loss:?}")),
+            (true, Some(loss)) => Outcome::Fault(loss),
         })
     }
 
@@ -427,16 +423,18 @@ impl Pair {
         assert!(figure(summary, "flash.block_erases") > 0.0, "nothing was collected");
         let [first, second] = self.both;
         let is_alone = first == second;
+        let own = figures(summary.clone()).to_string();
         let features = self.both.into_iter().filter(|mechanism| mechanism.is_feature());
         for feature in features.take(if is_alone { 1 } else { 2 }) {
             let mut without = config.clone();
             feature.remove(&mut without);
-            let other = match simulate(&without, None) {
+            let other = once(&FIGURES, format!("{without:?}"), || Ok(figures(simulate(&without, None)?).to_string()));
+            let other = match other {
                 // A state has the feature in it, and fits no device without: that is a difference too.
                 Err(RunError::Input(text)) if text.contains("was saved with `device.") => continue,
                 other => other?,
             };
-            let is_idle = figures(other) == figures(summary.clone());
+            let is_idle = other == own;
             if is_idle && self.executor == Executor::Count {
                 return Ok(Outcome::Timeless);
             }
@@ -459,6 +457,37 @@ static IDLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     });
     features.iter().zip(is_idle).filter(|(_, is_idle)| *is_idle).map(|(feature, _)| feature.name()).collect()
 });
+
+/// Results by what was run.
+type Known<T> = Mutex<BTreeMap<String, T>>;
+
+/// Figures of devices without a feature: beside whichever feature, such a device is the same.
+static FIGURES: Known<String> = Known::new(BTreeMap::new());
+
+/// First losses of lives, which pass without time under both executors.
+static LOSSES: Known<Option<String>> = Known::new(BTreeMap::new());
+
+/// The result of something that is run once.
+fn once<T: Clone>(known: &Known<T>, what: String, run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    let found = known.lock().expect("no panic while held").get(&what).cloned();
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let found = run()?;
+    known.lock().expect("no panic while held").insert(what, found.clone());
+    Ok(found)
+}
+
+/// The first loss of lives with a trouble, if there is one.
+fn loss(config: &Config, trouble: Trouble, stride: u64) -> Result<Option<String>, RunError> {
+    let mut config = config.clone();
+    config.run.executor = Executor::Count;
+    once(&LOSSES, format!("{trouble:?} {config:?}"), || {
+        let tally = survival::try_everywhere(&config, trouble, 1, stride, &Interrupt::default())?;
+        assert!(tally.runs > 5, "{tally:?}");
+        Ok(tally.first.map(|loss| format!("{loss:?}")))
+    })
+}
 
 /// What a run came to, without what was asked for and what it took.
 fn figures(mut summary: Value) -> Value {
