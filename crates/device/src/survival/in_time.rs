@@ -32,7 +32,7 @@ pub struct Cuts {
     pub before: f64,
     /// Requests of the run, and of the one after the restart.
     pub requests: u32,
-    /// The power goes off a second time, at any operation of the recovery.
+    /// From each cut the device comes back twice: as it is, and with a second cut at any operation of the recovery.
     pub twice: bool,
     /// How runs go wrong.
     pub trouble: TroubleInTime,
@@ -63,14 +63,7 @@ pub fn try_cuts(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<L
             let mut random = Chance::new(seed << 32 | number, "cut");
             let at = Instant(aged.begins.0 + random.below(aged.ends.0 - aged.begins.0));
             let at = (cuts.trouble != TroubleInTime::Failures).then_some(at);
-            let (rescued, loss) = aged.cut_at(cuts, at, &mut random)?;
-            tally.runs += 1;
-            tally.restarts += at.map_or(0, |_| 1 + u64::from(cuts.twice));
-            tally.rescued += rescued;
-            if let Some(loss) = loss {
-                tally.losing += 1;
-                tally.first.get_or_insert(Loss { seed, at: at.map_or(NEVER, |at| at.0), during: true, ..loss });
-            }
+            aged.cut_at(at, &mut random, &mut tally)?;
         }
     }
     Ok(tally)
@@ -79,7 +72,9 @@ pub fn try_cuts(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<L
 /// A device that has been written for a while, and a run of it.
 struct Aged<'a> {
     config: &'a Config,
+    cuts: &'a Cuts,
     interrupt: &'a Interrupt,
+    seed: u64,
     device: Device,
     requests: Vec<Request>,
     begins: Instant,
@@ -89,7 +84,7 @@ struct Aged<'a> {
 }
 
 impl Aged<'_> {
-    fn new<'a>(config: &'a Config, cuts: &Cuts, seed: u64, interrupt: &'a Interrupt) -> Result<Aged<'a>, RunError> {
+    fn new<'a>(config: &'a Config, cuts: &'a Cuts, seed: u64, interrupt: &'a Interrupt) -> Result<Aged<'a>, RunError> {
         let mut random = Chance::new(seed, "life in time");
         let mut device = Device::new(config, true).map_err(|error| RunError::Failed(error.to_string()))?;
         device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
@@ -108,60 +103,67 @@ impl Aged<'_> {
         let (begins, ends) = (Instant::ZERO, whole.recorder.end());
         assert!(ends > begins, "a run takes time");
         let programs = whole.flash.programs();
-        Ok(Aged { config, interrupt, device, requests, begins, ends, programs })
+        Ok(Aged { config, cuts, interrupt, seed, device, requests, begins, ends, programs })
     }
 
-    /// Has programs fail, and the power go off, and comes back. Returns what was rescued, and the first broken promise.
-    fn cut_at(&self, cuts: &Cuts, at: Option<Instant>, random: &mut Chance) -> Result<(u64, Option<Loss>), RunError> {
+    /// Has programs fail, and the power go off, and comes back.
+    fn cut_at(&self, at: Option<Instant>, random: &mut Chance, tally: &mut LivesTally) -> Result<(), RunError> {
         let mut device = self.device.clone();
-        if cuts.trouble != TroubleInTime::Cut {
+        if self.cuts.trouble != TroubleInTime::Cut {
             let (at, apart) = (random.below(self.programs), APART + random.below(2 * APART));
             device.flash.arm(Fault::ProgramFailures { at, apart });
         }
         run(&mut device, self.requests.clone(), self.config, at, self.interrupt)?;
-        if at.is_none() {
+        let Some(Instant(at)) = at else {
             device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-            return self.go_on(cuts, (device, 0), random);
-        }
+            return self.go_on(device, NEVER, random, tally);
+        };
         // With programs that fail the run may be over before.
         device.flash.power_on();
-        let failed = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
-        if cuts.twice {
-            let mut trial = device.clone();
-            trial.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-            trial.restart(self.config).map_err(failed)?;
-            if let Some(last) = trial.flash.operations().checked_sub(1) {
-                let fault = Fault::PowerCut { at: random.below(last + 1), during: random.below(2) == 0 };
-                device.flash.arm(fault);
-                device.restart(self.config).map_err(failed)?;
-                assert!(device.flash.is_off(), "the second cut comes in the recovery");
-                device.flash.power_on();
-            }
+        let mut once = device.clone();
+        let operations = self.restart(&mut once, tally)?;
+        self.go_on(once, at, random, tally)?;
+        if !self.cuts.twice || operations == 0 {
+            return Ok(());
         }
-        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        let rescued = device.restart(self.config).map_err(failed)?.rescued;
-        self.go_on(cuts, (device, rescued), random)
+        device.flash.arm(Fault::PowerCut { at: random.below(operations), during: random.below(2) == 0 });
+        device.restart(self.config).map_err(failed)?;
+        assert!(device.flash.is_off(), "the second cut comes in the recovery");
+        tally.restarts += 1;
+        device.flash.power_on();
+        self.restart(&mut device, tally)?;
+        self.go_on(device, at, random, tally)
     }
 
-    /// Looks for every page of a device that rescued so many, and goes on.
-    fn go_on(
-        &self,
-        cuts: &Cuts,
-        (mut device, rescued): (Device, u64),
-        random: &mut Chance,
-    ) -> Result<(u64, Option<Loss>), RunError> {
+    /// Restarts a device whose power stays on. Returns the operations of its recovery.
+    fn restart(&self, device: &mut Device, tally: &mut LivesTally) -> Result<u64, RunError> {
+        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+        tally.restarts += 1;
+        tally.rescued += device.restart(self.config).map_err(failed)?.rescued;
+        Ok(device.flash.operations())
+    }
+
+    /// Looks for every page of a device after a fault, and goes on.
+    fn go_on(&self, mut device: Device, at: u64, random: &mut Chance, tally: &mut LivesTally) -> Result<(), RunError> {
+        tally.runs += 1;
         if let Some(loss) = broken_promise(&device) {
-            return Ok((rescued, Some(loss)));
+            tally.losing += 1;
+            tally.first.get_or_insert(Loss { seed: self.seed, at, during: true, ..loss });
+            return Ok(());
         }
         device.check_state();
         device.trust_array();
         let pages = device.has.user_pages;
-        let requests = (0..cuts.requests).map(|_| any_request(random, self.config, pages)).collect();
+        let requests = (0..self.cuts.requests).map(|_| any_request(random, self.config, pages)).collect();
         run(&mut device, requests, self.config, None, self.interrupt)?;
         device.check_state();
         device.check_data();
-        Ok((rescued, None))
+        Ok(())
     }
+}
+
+fn failed(error: ftl::OutOfMemory) -> RunError {
+    RunError::Failed(error.to_string())
 }
 
 /// Runs requests in time, until the power goes off if it does.
