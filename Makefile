@@ -85,9 +85,11 @@ python-lints: setup
 	$(BIN)/ruff check --quiet python docs/conf.py
 	$(BIN)/mypy
 
+# The plugin of nbdkit, which a test loads, is built beside the tests: by itself its crates would have other features, and be built anew.
 .PHONY: rust-tests
 rust-tests: rust-lints
 	cargo test --workspace --quiet --no-run
+	cargo build --workspace --quiet --lib --tests
 
 # The tests of Rust and of Python run side by side, for either of them leaves processors idle at times. What a line
 # prints is kept together, so it is shown when the line is done.
@@ -102,7 +104,7 @@ test: .venv/.locked ## everything that must pass
 .PHONY: tested-rust
 tested-rust: rust-tests
 	@echo "The tests of Rust are built; what they print is shown when all have run."
-	TEST_TIMES=$(TIMES)/rust.txt cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
+	FTLAB_NBDKIT_PLUGIN=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/libftlab_nbdkit.so TEST_TIMES=$(TIMES)/rust.txt cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
 
 .PHONY: tested-python
 tested-python: python-lints

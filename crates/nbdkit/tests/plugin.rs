@@ -30,10 +30,15 @@ const SETS: [&str; 9] = [
 ];
 const SIZE: u64 = 6 << 20;
 
-/// The plugin, built as this test was.
+/// The plugin: the one that `FTLAB_NBDKIT_PLUGIN` names, or one that is built as this test was.
 fn plugin() -> PathBuf {
+    if let Some(built) = std::env::var_os("FTLAB_NBDKIT_PLUGIN") {
+        return built.into();
+    }
     let mut build = Command::new(env!("CARGO"));
-    build.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--offline", "-p", "ftlab-nbdkit"]);
+    // With the features that the crates have beside tests, so that none is built anew.
+    let plugin = ["build", "--quiet", "--offline", "-p", "ftlab-nbdkit", "--lib", "--tests"];
+    build.current_dir(env!("CARGO_MANIFEST_DIR")).args(plugin);
     if !cfg!(debug_assertions) {
         build.arg("--release");
     }
