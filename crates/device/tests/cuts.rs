@@ -44,7 +44,7 @@ fn cut(sets: &[&str], twice: bool) -> LivesTally {
 fn try_often(trouble: TroubleInTime, sets: &[&str], twice: bool, often: u64) -> LivesTally {
     let all: Vec<String> = DEVICE.iter().chain(sets).map(|set| (*set).to_owned()).collect();
     let times = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(1);
-    let cuts = Cuts { seeds: 2 * times * often, cuts: 15, before: 1.5, requests: 250, twice, trouble };
+    let cuts = Cuts { seeds: times * often, cuts: 30, before: 1.5, requests: 250, twice, trouble };
     try_cuts(&preset("tbm-small", &all), &cuts, &Interrupt::default()).unwrap()
 }
 
