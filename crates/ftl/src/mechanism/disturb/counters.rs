@@ -108,6 +108,16 @@ impl ReadCounters {
         self.lanes_mut(unit).iter_mut().for_each(|block| block.look_at = block.reads + reads);
     }
 
+    /// A page comes to lie in a unit, which takes a read more for its refresh: it is looked at one read sooner. The first look counts all
+    /// pages already; so does every one at a unit of several blocks, for the slots that are left.
+    #[inline]
+    pub(super) fn page_comes(&mut self, unit: Unit) {
+        if self.width == 1 {
+            let block = &mut self.blocks[unit.index()];
+            block.look_at -= u32::from(block.look_at > self.first_look);
+        }
+    }
+
     /// A unit was erased.
     pub(super) fn erased(&mut self, unit: Unit) {
         let erased = BlockReads { reads: 0, look_at: self.first_look, base: 0 };

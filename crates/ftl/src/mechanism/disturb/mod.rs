@@ -356,6 +356,7 @@ impl Disturb {
                 self.hold_share(kernel, domain);
             }
         }
+        self.counters.page_comes(unit);
         let end = slot.next();
         self.states.of_mut(unit).end = end.max(self.states.of(unit).end);
         if class == HOT {

@@ -117,6 +117,22 @@ fn number(name: &'static str, value: f64) -> (&'static str, ParamValue) {
     (name, value.into())
 }
 
+/// Each page that comes to lie in a unit takes a read of its refresh, also after the unit was looked at.
+#[test]
+fn a_unit_is_due_sooner_for_every_page_that_comes() {
+    let mut plane = Plane::new("refresh", &[("margin", 12.into())]);
+    let unit = plane.write(REGULAR, 0..1);
+    plane.read(0, 77);
+    assert_eq!((plane.disturb.left(&plane.kernel, unit), plane.disturb.is_pending(FIRST)), (22, false));
+    plane.write(REGULAR, 1..PAGES - 1);
+    assert_eq!((plane.disturb.left(&plane.kernel, unit), plane.disturb.is_pending(FIRST)), (12, false));
+    plane.read(3, 1);
+    assert!(plane.disturb.is_pending(FIRST));
+    plane.read(3, 5);
+    let at = plane.kernel.lookup(Lpn(3)).unwrap();
+    assert!(!plane.disturb.may_read(&plane.kernel, at));
+}
+
 #[test]
 fn a_unit_is_due_when_its_reads_are_used_up_but_for_those_of_its_refresh() {
     let mut plane = Plane::new("refresh", &[("margin", 12.into())]);
