@@ -8,7 +8,7 @@ import numpy as np
 
 from ftlab.results.result import Columns, Result
 
-CAUSES = ("host", "gc", "mapping", "refresh", "backup", "wear", "rmw", "pad", "retry")
+CAUSES = ("host", "gc", "mapping", "refresh", "backup", "wear", "rmw", "pad", "retry", "fold")
 LATENCY_KEYS = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import TINY, Ftlab
 
@@ -147,7 +148,7 @@ def test_waf_over_volume(tmp_path: Path) -> None:
         .replace('"steady"', '"none"')
     )
     result = ftlab.run(drive, sets={"run.executor": "count"})
-    spans = [runs.Span(0, 4), runs.Span(30, 40)]
+    spans = ["waf 0..4", "waf 30..40"]
     found = runs.figures(result, spans)
     first, last = found.figures["waf 0..4"], found.figures["waf 30..40"]
     assert 1 <= first < last
@@ -158,19 +159,60 @@ def test_waf_over_volume(tmp_path: Path) -> None:
     assert runs.Span.of("waf 1.5..3") == runs.Span(1.5, 3) and runs.Span.of("waf") is None
 
 
+def test_phases_of_a_fill() -> None:
+    """Where a drive slows down is found to the interval, also where collections come in bursts."""
+    written = np.arange(1.0, 201.0)
+    rates = np.where(written <= 40, 8.0, np.where(written <= 150, 3.0, 2.0))
+    spent = 1 / rates
+    # Behind 150 it stops now and then, for as long as makes its mean rate 2.
+    spent[150:] = 1 / 3
+    spent[152::5] += 5 * (1 / 2 - 1 / 3)
+    first, second, third = runs.phases(written, np.cumsum(spent), 3)
+    assert first.end == 40 and first.rate == pytest.approx(8, rel=0.01)
+    assert abs(second.end - 150) <= 3 and second.rate == pytest.approx(3, rel=0.02)
+    assert third.end == 200 and third.rate == pytest.approx(2, rel=0.05)
+    # Two phases are not three.
+    assert runs.phases(written, np.cumsum(1 / np.where(written <= 40, 8.0, 3.0)), 3) == []
+    assert runs.phases(written[:10], np.cumsum(spent[:10]), 3) == []
+
+
+def test_the_phases_and_the_rate_after_a_pause_are_those_of_a_run() -> None:
+    names = ["phase 1 of 2 ends", "rate after the pause"]
+    small = {
+        "device.blocks_per_plane": 57,
+        "device.user_capacity": "14000MiB",
+        "device.over_provisioning": 0.1726,
+    }
+    fill = runs.figures(
+        ftlab.run("client-tlc-slc-small", sets={**small, "workload.volume": "0.3x"}), names[:1]
+    )
+    # 28 % of the blocks are lent, and hold a third.
+    assert fill.figures["phase 1 of 2 ends"] == pytest.approx(0.28 / 3, rel=0.05)
+    assert fill.figures["phase 1 of 2 gb_s"] > 2 * fill.figures["phase 2 of 2 gb_s"]
+    assert fill.fill is not None and len(fill.fill[0]) <= runs.CURVE
+    job = chosen(["33"])[0].fio.replace("startdelay=13", "startdelay=3")
+    made = running.prepare("client-tlc-slc-small", JobFile(job), sets=small)
+    rested = runs.figures(ftlab.run(made.config), names)
+    assert rested.figures["rate after the pause"] == pytest.approx(1, rel=0.05)
+    made = running.prepare(
+        "client-tlc-slc-small", JobFile(job), sets={**small, "ftl.slc_cache.dynamic": {"share": 0.28}}
+    )
+    assert runs.figures(ftlab.run(made.config), names).figures["rate after the pause"] < 0.6
+
+
 def test_the_command_line(ftlab: Ftlab, tmp_path: Path) -> None:
-    told = json.loads(ftlab("hardware", "check", "--only", "16", "--only", "33", "--json").stdout)
+    told = json.loads(ftlab("hardware", "check", "--only", "16", "--only", "30", "--json").stdout)
     assert (told["schema"], told["scale"]) == ("ftlab.hardware/1", "quick")
-    assert list(told["rows"]) == ["16", "33"]
+    assert list(told["rows"]) == ["16", "30"]
     (figure,) = told["rows"]["16"]["figures"]
     assert (figure["verdict"], figure["ours"]) == ("met", pytest.approx(4.0))
-    assert told["rows"]["33"]["figures"][0]["why"] == "a pseudo-SLC cache"
-    done = ftlab("hardware", "check", "--only", "pseudo-SLC", "--out", "out")
-    assert "21 need what is not built" in done.stdout
-    assert "Pseudo-SLC" in (tmp_path / "out" / "hardware.md").read_text(encoding="utf-8")
+    assert told["rows"]["30"]["figures"][0]["why"] == "zones"
+    done = ftlab("hardware", "check", "--only", "zones", "--out", "out")
+    assert "12 need what is not built" in done.stdout
+    assert "Zones" in (tmp_path / "out" / "hardware.md").read_text(encoding="utf-8")
     ftlab("report", "out", "--out", "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Real drives beside simulated ones" in html and "Lexar NM800 Pro" in html
+    assert "Real drives beside simulated ones" in html and "ZN540" in html
     assert "there is no row `99`" in ftlab("hardware", "check", "--only", "99", code=2).stderr
     assert "did you mean `full`" in ftlab("hardware", "check", "--scale", "ful", code=2).stderr
 

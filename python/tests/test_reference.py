@@ -45,6 +45,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
     {"device.bad_blocks": "weibull", "ftl.allocation": "CWDP"},
+    {"device.cell": "mlc", "ftl.allocation": "CWDP", "ftl.slc_cache": "static"},
     {"run.executor": "device", "host.replay": "closed"},
     {"host.replay": "open", "workload.read_fraction": 0.5},
     {

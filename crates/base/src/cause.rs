@@ -25,10 +25,12 @@ pub enum Cause {
     Pad = 7,
     /// Pages that could not be corrected are read again, whoever they are for.
     Retry = 8,
+    /// Pages move out of the pseudo-SLC cache.
+    Fold = 9,
 }
 
 /// Causes that there are.
-pub const CAUSES: usize = 9;
+pub const CAUSES: usize = 10;
 
 impl Cause {
     /// Every cause, in the order of the report.
@@ -42,6 +44,7 @@ impl Cause {
         Cause::Rmw,
         Cause::Pad,
         Cause::Retry,
+        Cause::Fold,
     ];
 
     /// The name in reports.
@@ -56,6 +59,7 @@ impl Cause {
             Cause::Rmw => "rmw",
             Cause::Pad => "pad",
             Cause::Retry => "retry",
+            Cause::Fold => "fold",
         }
     }
 }

@@ -434,6 +434,12 @@ impl Geometry {
         Domain::new(self.units_per_domain.quotient(unit.number()))
     }
 
+    /// The place of a reclaim unit in its domain.
+    #[inline]
+    pub fn offset_of_unit(&self, unit: Unit) -> u32 {
+        self.units_per_domain.split(unit.number()).1
+    }
+
     /// All units of the device.
     pub fn all_units(&self) -> impl Iterator<Item = Unit> + Clone + use<> {
         (0..self.units()).map(Unit::new)

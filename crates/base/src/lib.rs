@@ -13,6 +13,7 @@ pub mod geometry;
 pub mod ids;
 pub mod programming;
 pub mod request;
+pub mod slc;
 pub mod slow_die;
 pub mod suspend;
 pub mod transfer;

@@ -49,7 +49,7 @@ impl FeatureRun {
 
     /// It ages with the device, so its row begins from a state of its own; the others share that of the device without features.
     pub(crate) fn ages(self) -> bool {
-        matches!(self, FeatureRun::Chip("bad_blocks", _))
+        matches!(self, FeatureRun::Chip("bad_blocks" | "slc_mode", _))
     }
 
     /// Brings the device with the feature to its steady state, and saves it.
@@ -59,10 +59,14 @@ impl FeatureRun {
         run::save_steady(run::PRESET, sets, path)
     }
 
-    fn setting(self) -> Option<String> {
+    fn setting(self) -> Vec<String> {
         match self {
-            FeatureRun::Chip(key, choice) => Some(format!("device.{key}={choice}")),
-            FeatureRun::Link => None,
+            // Blocks in that mode are those of a cache.
+            FeatureRun::Chip(key @ "slc_mode", choice) => {
+                [format!("device.{key}={choice}"), "ftl.slc_cache=both".into()].into()
+            }
+            FeatureRun::Chip(key, choice) => vec![format!("device.{key}={choice}")],
+            FeatureRun::Link => Vec::new(),
         }
     }
 
@@ -167,8 +171,15 @@ pub(crate) struct DriveRun {
 
 impl DriveRun {
     /// The presets of drives, with a part of their blocks.
-    const PRESETS: [&'static str; 5] =
-        ["client-tlc-small", "enterprise-tlc-small", "qlc-small", "qlc-dense-small", "modern-tlc-small"];
+    const PRESETS: [&'static str; 7] = [
+        "client-tlc-small",
+        "client-tlc-slc-small",
+        "client-qlc-small",
+        "enterprise-tlc-small",
+        "qlc-small",
+        "qlc-dense-small",
+        "modern-tlc-small",
+    ];
 
     /// Every drive under every load.
     pub(crate) fn all() -> impl Iterator<Item = DriveRun> {
@@ -217,8 +228,9 @@ mod tests {
             let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
             assert_eq!(config.device == plain, run == FeatureRun::Link, "{}", run.name());
             assert_eq!(config.host.link.is_some(), run == FeatureRun::Link, "{}", run.name());
-            let has_lives = config.device.features.get("bad_blocks").name != "none";
-            assert_eq!(run.ages(), has_lives, "a state has the lives of blocks in it: {}", run.name());
+            let is_in_states =
+                config.device.features.get("bad_blocks").name != "none" || config.ftl.get("slc_cache").name != "off";
+            assert_eq!(run.ages(), is_in_states, "lives of blocks and their modes are in a state: {}", run.name());
         }
     }
 

@@ -97,7 +97,7 @@ pub fn seams() -> Vec<&'static Seam> {
 
 /// Every feature of the chips.
 pub fn features() -> Vec<&'static FeatureKey> {
-    use base::{cache, programming, slow_die, suspend, transfer};
+    use base::{cache, programming, slc, slow_die, suspend, transfer};
     vec![
         &programming::PROGRAMMING,
         &cache::READ,
@@ -106,6 +106,7 @@ pub fn features() -> Vec<&'static FeatureKey> {
         &suspend::ERASE,
         &transfer::READ_TRANSFER,
         &slow_die::SLOW_DIE,
+        &slc::SLC_MODE,
         &nand::media::MEDIA,
         &nand::BAD_BLOCKS,
     ]
@@ -517,10 +518,10 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
     let blocks = device.flash.nand().blocks();
     let erases: Vec<u32> = blocks.iter().map(|block| block.erases).collect();
     let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
-    let effective: Option<Vec<f64>> = config.device.wear.read_limit.map(|_| {
-        let nand = device.flash.nand();
-        nand.all_blocks().map(|block| nand.effective(block)).collect()
-    });
+    let nand = device.flash.nand();
+    let has_wear_of_its_own = config.device.wear.read_limit.is_some() || !nand.spared().is_empty();
+    let effective =
+        has_wear_of_its_own.then(|| nand.all_blocks().map(|block| nand.effective(block)).collect::<Vec<f64>>());
     let effective = effective.map(|effective| gang::of_each_block(config, &effective));
     let (physical, erases) = (gang::physical(config), gang::of_each_block(config, &erases));
     // Of a superblock, reads are counted that not all of its blocks had.

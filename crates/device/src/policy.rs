@@ -1,5 +1,6 @@
 //! The figures of the policies in force, for the summary.
 
+use base::{Cause, OpKind};
 use ftl::Figure;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +21,13 @@ pub(crate) fn figures(device: &Device) -> Map<String, Value> {
     };
     for (seam, name, figure) in device.ftl.figures().iter() {
         put(seam, name, in_json(figure));
+    }
+    let counters = &device.recorder.counters;
+    if device.ftl.figures().get(ftl::slc::SEAM.key, "written_pages").is_some() && counters.bytes_written > 0 {
+        for (name, cause) in [("waf_host", Cause::Host), ("waf_fold", Cause::Fold), ("waf_gc", Cause::Gc)] {
+            let bytes = counters.of(cause, OpKind::Program) * device.page_size.bytes();
+            put(ftl::slc::SEAM.key, name, json!(bytes as f64 / counters.bytes_written as f64));
+        }
     }
     if device.flash.has_lives() {
         put(ftl::retirement::KEY, "failed_reads", json!(device.failed_reads));

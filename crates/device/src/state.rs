@@ -20,7 +20,7 @@ use crate::device::{Device, policies};
 use crate::errors::RunError;
 use crate::flash::{Flash, Stamp};
 
-const MAGIC: &[u8; 8] = b"ftlabstA";
+const MAGIC: &[u8; 8] = b"ftlabstB";
 
 /// The bytes that states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
@@ -71,6 +71,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         migration(config),
         choice("read_disturb"),
         wear_leveling(config),
+        slc_cache(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
 }
@@ -130,6 +131,15 @@ fn wear_leveling(config: &Config) -> (String, String) {
     let is_apart = ftl::wear::separates(config.ftl.get("wear_leveling"));
     let value = if is_apart { "active blocks for cold data" } else { "no active blocks for cold data" };
     ("ftl.wear_leveling".into(), value.into())
+}
+
+/// The pseudo-SLC cache, as far as it decides which active blocks there are and which blocks it has for itself.
+fn slc_cache(config: &Config) -> (String, String) {
+    let value = match ftl::slc::fixed_blocks(config.ftl.get("slc_cache")) {
+        None => "no cache".into(),
+        Some(blocks) => format!("a cache with {blocks} blocks set apart"),
+    };
+    ("ftl.slc_cache".into(), value)
 }
 
 /// The reclaim unit, with what is in step: that decides what a page is.
@@ -323,12 +333,13 @@ pub(crate) fn read_parts(input: &mut impl Read, shape: &StateShape) -> Option<(S
     let (pages, blocks, units) = (geometry.pages(), u64::from(geometry.blocks()), u64::from(geometry.units()));
     let active = geometry.domains() as usize * shape.streams;
     let maps = shape.logical_pages as u64 + pages;
-    // A unit has three numbers, and those of one that is kept; an active block has two and says whether there is one.
-    let numbers = NUMBER * (units * 6 + active as u64 * 3 + shape.of_mechanisms) + lengths(maps * 4);
+    // A unit has four numbers, and those of one that is kept; an active block has two and says whether there is one.
+    let numbers = NUMBER * (units * 7 + active as u64 * 3 + shape.of_mechanisms) + lengths(maps * 4);
     let saved: Saved<'static> = read_message(input, numbers, maps * 4)?;
     let is_of_shape = saved.map.len() == shape.logical_pages
         && saved.reverse.len() as u64 == pages
         && [&*saved.erases, &saved.closed_at, &saved.filled_by].iter().all(|array| array.len() as u64 == units)
+        && [0, units].contains(&(saved.more_wear.len() as u64))
         && saved.frontiers.len() == active
         && saved.kept.len() as u64 <= units
         && saved.of_mechanisms.len() as u64 <= shape.of_mechanisms;
@@ -463,8 +474,10 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) ->
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
+    let wears = saved.more_wear.iter().zip(saved.erases.iter());
     alike
         && counts
+        && wears.into_iter().all(|(&more, &erases)| i64::from(erases) * 1000 + i64::from(more) >= 0)
         && blocks.iter().all(|block| reached(&block.reads) && (block.next_page > 0 || !block.is_lsb_only()))
         && spare.iter().all(|&units| units >= shape.least_spare)
 }

@@ -65,13 +65,14 @@ fn random_case(seed: u64, one_domain: bool) -> Option<Config> {
 }
 
 /// The choices that a device of blocks that fail can have, by seam.
-const KNOWN: [(&str, &[&str]); 6] = [
+const KNOWN: [(&str, &[&str]); 7] = [
     ("mapping", &["page"]),
     ("gc_schedule", &["threshold"]),
     ("paired_page", &["none", "supercap", "page-buffer"]),
     ("migration", &["off-chip"]),
     ("read_disturb", &["ignore"]),
     ("wear_leveling", &["none", "static"]),
+    ("slc_cache", &["off"]),
 ];
 
 fn has_reached_end(summary: &Value) -> bool {

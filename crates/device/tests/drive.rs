@@ -82,6 +82,13 @@ const KINDS: &[&[&str]] = &[
         "device.timing.program=\"700us\"",
         BUFFER,
     ],
+    &[
+        "device.cell=\"mlc\"",
+        "ftl.map_unit=\"1KiB\"",
+        "ftl.paired_page=\"supercap\"",
+        "ftl.slc_cache.both={ blocks = 1, fold = \"mark\" }",
+        BUFFER,
+    ],
 ];
 
 #[test]

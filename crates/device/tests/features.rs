@@ -61,6 +61,10 @@ impl Chip {
             };
             equip(&mut config.device, key, name, params);
         }
+        // Blocks in SLC mode are those of a cache, which does not go with blocks that fail.
+        if self.choice("slc_mode") == "on" && self.choice("bad_blocks") == "none" {
+            choose(&mut config.ftl, "slc_cache", "dynamic", &[]);
+        }
         config.device.user_capacity = 2 * 2 * 28 * 16 * 1024 / 2;
         let mut generator = generator("zipf", 1536, 0.3, config.device.user_capacity);
         (generator.interval, generator.poisson) = (Duration::from_us(400), true);
@@ -80,7 +84,7 @@ impl Chip {
     }
 
     /// What is wrong with a run, in words; nothing where it is refused for two features.
-    fn problem(&self, of_plain: &BTreeMap<&str, Value>) -> Option<String> {
+    fn problem(&self, of_plain: &BTreeMap<(&str, &str), Value>) -> Option<String> {
         let config = self.config();
         if let Err(refusal) = device::check(&config) {
             let is_of_feature = refusal.key.strip_prefix("device.").is_some_and(|key| self.is_equipped(key));
@@ -104,8 +108,13 @@ impl Chip {
         }
         // Wordlines are filled up with dummy pages; all else is a matter of time, and the FTL does what it did.
         let is_by_page = self.choice("programming") == "page";
-        let of_plain = &of_plain[self.choice("bad_blocks")];
+        let of_plain = &of_plain[&self.state()];
         (is_by_page && decisions(&summary) != *of_plain).then(|| format!("{} and not {of_plain}", decisions(&summary)))
+    }
+
+    /// The features that change what the FTL does.
+    fn state(&self) -> (&'static str, &'static str) {
+        (self.choice("bad_blocks"), self.choice("slc_mode"))
     }
 
     /// Whether it has another choice of a feature than the default.
@@ -128,15 +137,17 @@ fn decisions(summary: &Value) -> Value {
 fn every_subset_of_the_features_runs_and_each_does_its_part() {
     let chips = Chip::all();
     assert!(chips.len() >= 576, "{} subsets", chips.len());
-    // Bad blocks leave the FTL fewer of them, and no other feature of a chip that works page by page has a say in what it does.
-    let of_plain = ["none", "weibull"].map(|bad_blocks| {
+    // Bad blocks leave the FTL fewer of them, and SLC mode comes with a cache; no other feature of a chip that works page by page has a say
+    // in what it does.
+    let states = [("none", "none"), ("none", "on"), ("weibull", "none"), ("weibull", "on")];
+    let of_plain = states.map(|state| {
         let is_plain = |chip: &&Chip| {
-            let others = chip.choices.iter().filter(|(key, _)| *key != "bad_blocks");
-            chip.choice("bad_blocks") == bad_blocks && !others.into_iter().any(|(key, _)| chip.is_equipped(key))
+            let others = chip.choices.iter().filter(|(key, _)| !["bad_blocks", "slc_mode"].contains(key));
+            chip.state() == state && !others.into_iter().any(|(key, _)| chip.is_equipped(key))
         };
         let mut without_time = chips.iter().find(is_plain).expect("a chip without other features").config();
         without_time.run.executor = Executor::Count;
-        (bad_blocks, decisions(&run(&without_time)))
+        (state, decisions(&run(&without_time)))
     });
     let of_plain = BTreeMap::from(of_plain);
     let problems = on_all_processors(&chips, |chip| chip.problem(&of_plain));

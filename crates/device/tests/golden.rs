@@ -147,6 +147,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             if let Some(size) = ftl::map_unit::size(config.ftl.get("map_unit")) {
                 units_of(&mut config, size);
             }
+            if seam.key == "slc_cache" && choice.name != "off" {
+                lower_capacity(&mut config);
+            }
             if choice.name == "superblock" {
                 whole_superpages(&mut config);
             }

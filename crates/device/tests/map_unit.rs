@@ -135,6 +135,7 @@ fn units_are_refreshed_before_they_are_read_too_often() {
             params.extend([("monitor", 0.25.into()), (share, 0.25.into())]);
         }
         choose(&mut config.ftl, "read_disturb", scheme, &params);
+        choose(&mut config.ftl, "slc_cache", "off", &[]);
         if scheme == "read-leveling" {
             config.device.program_order = ProgramOrder::Consecutive;
         }

@@ -81,6 +81,7 @@ impl Mechanism {
             Mechanism::Choice("map_unit", name) => format!("units of {name}"),
             Mechanism::Choice("wear_leveling", name) => format!("{name} wear leveling"),
             Mechanism::Choice("write_buffer", name) => format!("{name} buffer"),
+            Mechanism::Choice("slc_cache", name) => format!("{name} cache"),
             Mechanism::Choice(_, name) => name.into(),
             Mechanism::Preemption => "preemption".into(),
             Mechanism::SavedState => "saved state".into(),
@@ -138,6 +139,7 @@ impl Mechanism {
             Mechanism::Choice("wear_leveling", _) => Some("wear.moves"),
             Mechanism::Choice("migration", _) => Some("flash.copybacks"),
             Mechanism::Choice("write_buffer", _) => Some("policy.write_buffer.evictions"),
+            Mechanism::Choice("slc_cache", _) => Some("policy.slc_cache.written_pages"),
             Mechanism::Choice("read_disturb", "refresh") => Some("policy.read_disturb.refreshes"),
             Mechanism::Choice("read_disturb", _) => Some("policy.read_disturb.read_hot_blocks"),
             // An SLC buffer has no backups: its merges are collections.
@@ -243,7 +245,9 @@ impl Pair {
         (generator.idle_every, generator.idle_for) = (40, Duration::from_us(200_000));
         config.workload.source = Source::Generator(generator);
         let is_alone = self.both[0] == self.both[1];
+        let lends = is_alone && self.chosen("slc_cache") == Some("dynamic");
         let requests = match () {
+            () if lends => 3000,
             () if is_read && is_alone => 8000,
             () if is_read && !self.has_fault() => 2500,
             () => 600,
@@ -251,7 +255,11 @@ impl Pair {
         config.workload.end = End { requests: Some(requests), ..End::default() };
         config.host = Host::new(Replay::Open, Some(16));
         self.set_features(&mut config);
-        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        // Collections for want of room leave no blocks to lend: those of a new device are.
+        config.run.precondition = match lends {
+            true => Precondition::None,
+            false => Precondition::Random { volume: config.device.user_capacity },
+        };
         config
     }
 
@@ -293,7 +301,15 @@ impl Pair {
     /// The protection of paired pages. Low density takes cells of two bits, and a fault would destroy one of two pages.
     fn protection(&self) -> Option<&'static str> {
         let has_levels = matches!(self.chosen("read_disturb"), Some("hot-low-density" | "ipr"));
-        self.chosen("paired_page").or((self.has_fault() && has_levels).then_some("lsb-backup"))
+        let of_cache = if self.has(Mechanism::PowerCut) { "supercap" } else { "page-buffer" };
+        let of_levels = (self.has_fault() && has_levels).then_some("lsb-backup");
+        self.chosen("paired_page").or(of_levels).or((self.has_fault() && self.cache().is_some()).then_some(of_cache))
+    }
+
+    /// The pseudo-SLC cache: blocks in SLC mode are those of one, where nobody else has some.
+    fn cache(&self) -> Option<&'static str> {
+        let has_blocks = matches!(self.chosen("paired_page"), Some(name) if ftl::paired::keeps_track(name));
+        self.chosen("slc_cache").or((self.has_feature("slc_mode") && !has_blocks).then_some("static"))
     }
 
     fn set_choices(&self, config: &mut Config) {
@@ -308,9 +324,12 @@ impl Pair {
         if let Some(protection) = self.protection() {
             choose(ftl, "paired_page", protection, &[]);
         }
+        if let Some(cache) = self.cache() {
+            choose(ftl, "slc_cache", cache, &[]);
+        }
         for mechanism in self.both {
             if let Mechanism::Choice(seam, name) = mechanism {
-                choose(ftl, seam, name, params(name));
+                choose(ftl, seam, name, if seam == "slc_cache" { &[] } else { params(name) });
             }
         }
         if self.chosen("wear_leveling") == Some("swap") && self.chosen("block_allocation").is_none() {
@@ -621,7 +640,7 @@ Lives with faults pass without time under both executors.
 
 /// Letters of the columns.
 fn letter(place: usize) -> char {
-    ('A'..='Z').chain('a'..='z').nth(place).expect("no more mechanisms than letters")
+    ('A'..='Z').chain('a'..='z').chain('0'..='9').nth(place).expect("no more mechanisms than letters")
 }
 
 fn table(pairs: &[Pair], outcomes: &[Outcome], reasons: &mut Reasons) -> String {

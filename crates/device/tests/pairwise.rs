@@ -418,6 +418,40 @@ fn what_is_lost_stays_lost_when_the_next_program_fails() {
     lived(keys, Some((2581442553, 120)));
 }
 
+/// A row of map units of a block in SLC mode has one pass where others have two. It is there once the pages of all its blocks are.
+#[test]
+fn a_row_of_slc_blocks_is_read_when_all_of_it_is_sent() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{"device": {"channels": 3, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 2,
+            "blocks_per_plane": 29, "pages_per_block": 15, "page_size": 4096, "cell": "tlc", "program_order":
+            "consecutive", "multiplane": "pac", "timing": {"read": "62841ns", "program": "1595470ns", "erase":
+            "352395ns", "ecc_latency": "20000ns"}, "programming": {"two-pass": {"first": 0.4, "pad_after":
+            "1ns"}}, "cache_read": {"on": {"busy": "0ns"}}, "cache_program": {"off": {}}, "program_suspend":
+            {"off": {}}, "erase_suspend": {"reads": {"latency": "10us", "resume": "20us", "interval": "250us",
+            "step": "0ns", "most": 1}}, "read_transfer": {"sectors": {"codeword": "512B"}}, "slow_die": {"one":
+            {"die": 1, "factor": 10}}, "slc_mode": {"none": {}}, "media": {"table": {"age": "0ns",
+            "temperature": 30, "energy": 3, "onset": "1s", "blocks": 0.1, "layers": 0, "noise": false,
+            "codeword": "512B", "correctable": 4, "levels": "default", "steps": 1, "step": 0.01, "floor": 1,
+            "soft_gain": 10, "soft_reads": 2}}, "bad_blocks": {"none": {}}, "user_capacity": "1581056B"}, "ftl":
+            {"map_unit": {"512B": {"pad_after": "1ms"}}, "mapping": {"page": {}}, "binding": {"static": {}},
+            "allocation": {"PDCW": {}}, "block_allocation": {"first-fit": {}}, "reclaim_unit": {"twin": {"pad":
+            true, "lone": "gather", "neighbours": 100}}, "victim": {"cost-benefit": {"age": "filled"}},
+            "gc_schedule": {"threshold": {"free_blocks": 2}}, "migration": {"off-chip": {}}, "separation":
+            {"none": {}}, "paired_page": {"supercap": {}}, "read_disturb": {"ignore": {}}, "wear_leveling":
+            {"none": {}}, "slc_cache": {"both": {"blocks": 2, "share": 1, "leave": 1, "when_full":
+            "fold-through", "fold": "need", "low_mark": 0}}, "write_buffer": {"fifo": {"size": "4KiB", "order":
+            "channel", "release": "programmed", "flush": "free", "power_loss": "protected"}}, "scheduler":
+            {"paq": {"gc": "non-preemptible", "max_wait": "50us"}}}, "host": {"replay": "closed", "queue_depth":
+            7, "link": "off", "command_time": "0ns", "command_interval": "100us"}, "workload": {"trace": "(made of its seed)", "rounds": 2}, "run": {"executor": "timed", "seed": 296496276, "checks": "full",
+            "payload": "stamp", "precondition": {"random": "1x"}}}"#,
+    )
+    .unwrap();
+    let case = Case { keys, trace: Some((17623751, 120)) };
+    let config = read(&case.keys).unwrap_or_else(|refused| panic!("{}", refused.text));
+    attempt(&case, &config).unwrap_or_else(|problem| panic!("{problem}"));
+}
+
 /// While an erase is suspended for writes, preparing one plane's write may begin a collection of another plane, which fills its time. That
 /// one takes no write then.
 #[test]

@@ -15,8 +15,10 @@ use crate::ops::AheadPhase;
 use crate::page::PageMap;
 
 impl CollectsAhead for PageMap<All> {
+    /// None where a cache is to be emptied.
     fn spare_units(&self, domain: Domain) -> u32 {
-        self.kernel.free(domain)
+        let folds = self.mechanisms.parts().cache.is_some_and(|cache| cache.folds_when_idle(domain));
+        if folds { 0 } else { self.kernel.free(domain) }
     }
 
     fn begin_forward(&mut self, domain: Domain, written: u32) -> bool {
@@ -80,12 +82,24 @@ impl CollectsAhead for PageMap<All> {
 impl<M: Mechanisms> PageMap<M> {
     /// Begins a collection ahead of need, where a unit is worth it, or an erase that was left for later. Returns whether there is one.
     pub(crate) fn begin_next(&mut self, domain: Domain) -> bool {
-        if self.take_deferred(domain, Why::Forward) {
+        if self.take_deferred(domain, Why::Forward) || self.fold_ahead(domain) {
             return true;
         }
         let Some(unit) = self.victim_forward(domain) else { return false };
         self.kernel.begin(domain, unit, Why::Forward);
         true
+    }
+
+    /// Begins to fold the oldest block of a cache. Returns whether there is one.
+    fn fold_ahead(&mut self, domain: Domain) -> bool {
+        if self.kernel.free(domain) < self.kernel.budget().for_a_victim {
+            return false;
+        }
+        // In step with the host room is made, and nothing else.
+        let is_for_room = self.pace.is_some();
+        let cache = self.mechanisms.parts_mut().cache;
+        let oldest = cache.and_then(|cache| cache.take_oldest(&self.kernel, domain, is_for_room));
+        oldest.inspect(|&unit| self.kernel.begin(domain, unit, Why::FoldAhead)).is_some()
     }
 
     fn is_forward(&self, domain: Domain) -> bool {

@@ -42,7 +42,7 @@ pub use crate::facade::{
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_PAGES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, page_of, write_of};
-pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, retirement, wear};
+pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, retirement, slc, wear};
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewritten, Step, Way};
 pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies, ProgramUnit};
@@ -126,5 +126,6 @@ pub fn seams() -> Vec<&'static Seam> {
         &paired::SEAM,
         &disturb::SEAM,
         &wear::SEAM,
+        &slc::SEAM,
     ]
 }

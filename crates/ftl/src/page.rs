@@ -173,7 +173,7 @@ impl<M: Mechanisms> PageMap<M> {
         let retires = self.retires(domain, unit);
         match self.kernel.job(domain) {
             Some(job) if job.unit == unit => {
-                Erasure { unit, cause: job.cause, forward: job.why == Why::Forward, ends: true, retires }
+                Erasure { unit, cause: job.cause, forward: job.why.is_forward(), ends: true, retires }
             }
             _ => {
                 let cause = if self.is_aside(unit) { Cause::Backup } else { Cause::Gc };
@@ -189,11 +189,11 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// The stream of a page that the host is about to write.
     #[inline]
-    fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> Stream {
+    fn host_stream(&self, domain: Domain, lpn: Lpn, is_mapped: bool) -> Stream {
         if M::IS_PLAIN {
             return Stream::FIRST;
         }
-        stream_of(&self.kernel, &self.mechanisms, lpn, Arrival::Host { is_mapped })
+        stream_of(&self.kernel, &self.mechanisms, lpn, Arrival::Host { domain, is_mapped })
     }
 
     /// The stream that the data of a page are about to be copied to: that of the host page that they go under, or their
@@ -229,7 +229,7 @@ impl<M: Mechanisms> PageMap<M> {
         if self.is_read_only() || self.is_busy(domain) || !self.prepare_entry(lpn) {
             return false;
         }
-        let stream = self.host_stream(lpn, self.kernel.is_mapped(lpn));
+        let stream = self.host_stream(domain, lpn, self.kernel.is_mapped(lpn));
         let needs_room =
             !self.kernel.is_open(domain, stream) || self.kernel.is_cramped(domain) || self.kernel.is_low(domain);
         if needs_room && self.make_room(domain, stream) {
@@ -275,7 +275,7 @@ impl<M: Mechanisms> PageMap<M> {
     ) -> Option<Placed> {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);
-        let stream = self.host_stream(lpn, old.is_some());
+        let stream = self.host_stream(domain, lpn, old.is_some());
         if let Some(suits) = suits
             && !suits(self.kernel.next_place(domain, stream))
         {

@@ -69,6 +69,8 @@ pub struct Policies<'a> {
     pub read_disturb: &'a Selection,
     /// Wear leveling.
     pub wear_leveling: &'a Selection,
+    /// Pseudo-SLC cache.
+    pub slc_cache: &'a Selection,
     /// Bits per cell.
     pub cell: Cell,
     /// The order in which the pages of a block are programmed.
@@ -77,12 +79,16 @@ pub struct Policies<'a> {
     pub wear: Option<Arc<Wear>>,
     /// The reads that pages take, as the FTL knows them; `None` where reads disturb nothing.
     pub reads: Option<ReadLimits>,
+    /// What a P/E cycle in SLC mode spares a block, in thousandths of one.
+    pub spared_wear: u32,
     /// Time in which the host fills a block.
     pub block_write: Duration,
     /// Pages that the array programs together.
     pub program: ProgramUnit,
     /// By block: it is bad from the factory; `None` where no block is bad, and none fails.
     pub bad_blocks: Option<Arc<[bool]>>,
+    /// No time passes, so that nothing is ever idle.
+    pub timeless: bool,
 }
 
 /// Pages that the array programs together, in how many programs.

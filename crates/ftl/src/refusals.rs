@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use crate::mechanism::{dftl, disturb, migration, paired, retirement, separation, wear};
+use crate::mechanism::{dftl, disturb, migration, paired, retirement, separation, slc, wear};
 use crate::{Policies, fast, map_unit};
 
 /// A setting that is well-formed but that no device can have.
@@ -60,7 +60,8 @@ pub fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     migration::check(setup)?;
     wear::check(setup)?;
     disturb::check(setup)?;
-    retirement::check(setup)
+    retirement::check(setup)?;
+    slc::check(setup)
 }
 
 /// Only a flat map can be asked for a domain by any rule.

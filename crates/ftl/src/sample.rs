@@ -40,13 +40,16 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         migration: selection("migration"),
         read_disturb: selection("read_disturb"),
         wear_leveling: selection("wear_leveling"),
+        slc_cache: selection("slc_cache"),
         cell,
         program_order: ProgramOrder::Consecutive,
         wear: None,
         reads: None,
+        spared_wear: 0,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        timeless: true,
     }
 }
 

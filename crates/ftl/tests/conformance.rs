@@ -119,7 +119,44 @@ fn policies_on_map_units() {
     assert!(combinations >= 2 * 5 * 3 * 2 * 2 * 3, "{combinations}");
 }
 
+/// A pseudo-SLC cache under them.
+#[test]
+fn policies_under_a_cache() {
+    let mut combinations = 0;
+    let unprotected = &seam("paired_page").choices[0];
+    for allocation in orders() {
+        for (number, victim) in seam("victim").choices.iter().enumerate() {
+            for separation in seam("separation").choices {
+                for wear_leveling in seam("wear_leveling").choices {
+                    for reclaim_unit in units_of_the_ftl() {
+                        for cache in &seam("slc_cache").choices[1..] {
+                            combinations += 1;
+                            let block_allocation = &seam("block_allocation").choices[combinations % 2];
+                            let policies =
+                                [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
+                            let mut cache = selection(cache);
+                            cache.set("when_full", ["direct", "fold-through"][combinations % 2].into());
+                            cache.set("fold", ["need", "mark"][number % 2].into());
+                            one_combination_with(policies, reclaim_unit, [1, 2, 4][combinations % 3], &cache);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(combinations >= 2 * 5 * 3 * 3 * 2 * 3, "{combinations}");
+}
+
 fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice, parts: u32) {
+    one_combination_with(choices, reclaim_unit, parts, &selection(&seam("slc_cache").choices[0]));
+}
+
+fn one_combination_with(
+    choices: [&'static Choice; 6],
+    reclaim_unit: &'static Choice,
+    parts: u32,
+    slc_cache: &base::Selection,
+) {
     let [_, block_allocation, _, separation, wear_leveling, paired_page] = choices.map(|choice| choice.name);
     let is_swap_refused = block_allocation != "least-worn"
         || separation == "dac"
@@ -128,10 +165,13 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
     if wear_leveling == "swap" && is_swap_refused {
         return;
     }
-    let name = format!("{}, {}, {parts} units", choices.map(|choice| choice.name).join(", "), reclaim_unit.name);
+    let names = choices.map(|choice| choice.name).join(", ");
+    let name = format!("{names}, {}, {parts} units, cache {}", reclaim_unit.name, slc_cache.name);
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
         ("dac", "slc-buffer") => 20,
+        ("dac", _) if slc_cache.name != "off" => 26,
+        _ if slc_cache.name != "off" => 20,
         ("dac", _) => 10,
         _ if keeps_track => 10,
         _ => 6,
@@ -160,13 +200,16 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
         migration: &selection(&seam("migration").choices[0]),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &wear_leveling,
+        slc_cache,
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: None,
         reads: None,
+        spared_wear: 0,
         block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
         bad_blocks: None,
+        timeless: true,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -174,9 +217,10 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice,
         bench.check();
         let writes =
             if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
-        // Large flash pages leave few for the user, and it takes more rounds of them.
-        for round in 0..if parts > 1 { 8 } else { 1 } {
-            if round < 2 || bench.collections <= 20 {
+        // Large flash pages leave few for the user, and so does what a cache needs: it takes more rounds of them.
+        let rounds = if parts > 1 { 8 } else { 1 };
+        for round in 0..if slc_cache.name == "off" { rounds } else { 60 } {
+            if round < rounds.min(2) || bench.collections <= 20 {
                 bench.drive(1 + round, writes);
             }
         }
@@ -260,13 +304,16 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         migration: &migration,
         read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &of("wear_leveling", wear_leveling),
+        slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: Some(wear.clone()),
         reads: None,
+        spared_wear: 0,
         block_write: Duration::from_us(1000),
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        timeless: true,
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
@@ -351,13 +398,16 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         migration: &of("migration", if has_quotas { "rcpb" } else { "off-chip" }),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &of("wear_leveling", "none"),
+        slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: wear.clone(),
         reads: None,
+        spared_wear: 0,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        timeless: true,
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
     let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
@@ -462,13 +512,16 @@ fn one_map_in_flash(
         migration: &selection(&seam("migration").choices[0]),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &wear_leveling,
+        slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: None,
         reads: None,
+        spared_wear: 0,
         block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
         bad_blocks: None,
+        timeless: true,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -545,13 +598,16 @@ fn hybrid_mapping_under_every_static_order() {
                     migration: &selection(&seam("migration").choices[0]),
                     read_disturb: &selection(&seam("read_disturb").choices[0]),
                     wear_leveling: &first("wear_leveling"),
+                    slc_cache: &selection(&seam("slc_cache").choices[0]),
                     cell: Cell::Mlc,
                     program_order: ProgramOrder::Shadow,
                     wear: None,
                     reads: None,
+                    spared_wear: 0,
                     block_write: Duration::ZERO,
                     program: ProgramUnit::PAGE,
                     bad_blocks: None,
+                    timeless: true,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
@@ -615,13 +671,16 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 migration: &selection(&seam("migration").choices[0]),
                 read_disturb: &selection(&seam("read_disturb").choices[0]),
                 wear_leveling: &first("wear_leveling"),
+                slc_cache: &selection(&seam("slc_cache").choices[0]),
                 cell: Cell::Mlc,
                 program_order: ProgramOrder::Shadow,
                 wear: None,
                 reads: None,
+                spared_wear: 0,
                 block_write: Duration::ZERO,
                 program: ProgramUnit::PAGE,
                 bad_blocks: None,
+                timeless: true,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -674,13 +733,16 @@ fn a_domain_under_collection_takes_no_host_page() {
         migration: &selection(&seam("migration").choices[0]),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &first("wear_leveling"),
+        slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Slc,
         program_order: ProgramOrder::Consecutive,
         wear: None,
         reads: None,
+        spared_wear: 0,
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        timeless: true,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

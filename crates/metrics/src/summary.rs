@@ -282,7 +282,7 @@ mod tests {
                     "/flash",
                     "page_reads page_programs block_erases copybacks reprograms first_passes by_cause multiplane suspends cache_mode retried",
                 ),
-                ("/flash/by_cause", "host gc mapping refresh backup wear rmw pad retry"),
+                ("/flash/by_cause", "host gc mapping refresh backup wear rmw pad retry fold"),
                 ("/flash/by_cause/backup", "reads programs erases copybacks"),
                 ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
                 ("/flash/suspends", "programs erases overhead_s"),

@@ -120,10 +120,12 @@ impl Nand {
         Some(limit.saturating_sub(self.reads_of_page(block, page)))
     }
 
-    /// The wear of a block in erases: 1 a P/E cycle, and more for one with reprogramming where limits are kept.
+    /// The wear of a block in erases: 1 a P/E cycle, more for one with reprogramming where limits are kept, and less for one in SLC
+    /// mode where it has a wear of its own.
     pub fn effective(&self, block: Block) -> f64 {
         let extra = self.disturb.as_ref().map_or(0, |disturb| disturb.cycles[block.index()].extra);
-        (u64::from(self.blocks[block.index()].erases) * 1000 + extra) as f64 / 1000.0
+        let spared = self.spared().get(block.index()).map_or(0, |&spared| u64::from(spared));
+        (u64::from(self.blocks[block.index()].erases) * 1000 + extra - spared) as f64 / 1000.0
     }
 
     /// The highest share of its limit that a page had reached when it was read, that read included; nothing where limits are

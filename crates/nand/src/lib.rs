@@ -21,6 +21,7 @@ pub mod media;
 mod modes;
 mod passes;
 mod saved;
+mod slc;
 mod store;
 mod suspend;
 mod violation;
@@ -29,6 +30,7 @@ use crate::bits::Bits;
 use crate::disturb::DisturbRecord;
 use crate::errors::Errors;
 use crate::passes::Passes;
+use crate::slc::ModeWear;
 use crate::store::Store;
 
 pub use crate::block::BlockState;
@@ -78,6 +80,10 @@ pub struct Nand {
     layout: PageLayout,
     /// Pages of a block that are programmed together.
     together: u32,
+    /// Blocks of LSB pages are in a mode that commands tell apart.
+    tells_modes: bool,
+    /// What cycles in SLC mode spare the blocks, where they wear them less.
+    mode_wear: Option<Box<ModeWear>>,
     /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
     /// kept, as many as there can be.
     unwatched: [u32; 2],
@@ -110,6 +116,8 @@ impl Nand {
             blocks: vec![BlockState::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block, shape.parts),
             together: shape.parts,
+            tells_modes: false,
+            mode_wear: None,
             unwatched: [u32::MAX; 2],
             reprogrammed: Bits::default(),
             lower: Bits::default(),
@@ -329,6 +337,9 @@ impl Nand {
                 return Err(Violation::MultiplanePlanes { kind, first: first_plane, second: plane });
             }
             seen |= bit;
+            if self.tells_modes && self.is_lsb_only(block) != self.is_lsb_only(first_block) {
+                return Err(Violation::MultiplaneModes { kind, first: first_block, second: block });
+            }
             let is_aligned = self.are_of_one_page(page, first_page);
             if kind != OpKind::Erase && !is_aligned && self.shape.multiplane != Multiplane::Any {
                 return Err(Violation::MultiplanePages { kind, first: first_page, second: page });
@@ -358,10 +369,14 @@ impl Nand {
         self.together = self.wordline_pages();
     }
 
+    fn is_lsb_only(&self, block: Block) -> bool {
+        self.blocks[block.index()].is_lsb_only()
+    }
+
     /// True if all pages that are programmed together with a page are: those of its flash page, or of its wordline.
     #[inline]
     pub fn is_whole(&self, block: Block, page: Page) -> bool {
-        self.last_of_wordline(page).number() < u32::from(self.blocks[block.index()].next_page)
+        self.last_of_wordline(block, page).number() < u32::from(self.blocks[block.index()].next_page)
     }
 
     /// Pages of a block that are programmed together.
@@ -370,11 +385,32 @@ impl Nand {
         self.together
     }
 
-    /// The last page that is programmed together with a page.
+    /// The same of a block: of one that uses LSB pages only, those of a flash page.
     #[inline]
-    pub fn last_of_wordline(&self, page: Page) -> Page {
-        let page = page.number();
-        Page::new(page - page % self.together + self.together - 1)
+    pub fn together_in(&self, block: Block) -> u32 {
+        if self.blocks[block.index()].is_lsb_only() { self.shape.parts } else { self.together }
+    }
+
+    /// The last page that is programmed together with a page of a block.
+    #[inline]
+    pub fn last_of_wordline(&self, block: Block, page: Page) -> Page {
+        let (page, together) = (page.number(), self.together_in(block));
+        Page::new(page - page % together + together - 1)
+    }
+
+    /// From now on no command concerns blocks that use LSB pages only together with others.
+    pub fn tell_modes(&mut self) {
+        self.tells_modes = true;
+    }
+
+    /// True if one command may concern two blocks, as far as their modes go. The mode of a block that is not known yet is neither.
+    #[inline]
+    pub fn may_share_mode(&self, first: Block, second: Block) -> bool {
+        let mode = |block: Block| {
+            let state = &self.blocks[block.index()];
+            (state.is_lsb_only() || state.next_page > 0).then(|| state.is_lsb_only())
+        };
+        !self.tells_modes || mode(first).zip(mode(second)).is_some_and(|(first, second)| first == second)
     }
 
     /// Two pages of a block, by their offsets, are parts of one flash page, or the same one.
@@ -561,6 +597,7 @@ impl Nand {
         self.forget_pages(block);
         self.forget_errors(block);
         self.end_cycle(block);
+        self.end_cycle_in_mode(block);
         self.blocks[block.index()].erase();
         Ok(())
     }
@@ -603,7 +640,7 @@ mod tests {
     fn a_wordline_of_one_shot_is_whole_with_its_last_page() {
         let mut nand = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
         nand.program_wordlines();
-        assert_eq!([0, 1, 2, 3].map(|page| nand.last_of_wordline(p(page)).number()), [1, 1, 3, 3]);
+        assert_eq!([0, 1, 2, 3].map(|page| nand.last_of_wordline(b(1), p(page)).number()), [1, 1, 3, 3]);
         for page in Page::all(0..4) {
             nand.program(b(1), page).unwrap();
             for of in 0..4 {
@@ -615,6 +652,50 @@ mod tests {
         }
         nand.erase(b(1)).unwrap();
         assert!(!nand.is_whole(b(1), p(0)));
+    }
+
+    /// A block in SLC mode programs the LSB flash page of a wordline by itself, and shares no command with others.
+    #[test]
+    fn blocks_in_slc_mode_are_apart() {
+        let mut nand = shaped(Multiplane::Pac, Cell::Mlc, ProgramOrder::Consecutive);
+        nand.program_wordlines();
+        nand.use_lsb_only(b(0)).unwrap();
+        assert_eq!((nand.together_in(b(0)), nand.together_in(b(3))), (1, 2));
+        nand.program(b(0), p(0)).unwrap();
+        assert!(nand.is_whole(b(0), p(0)));
+        assert_eq!(nand.program(b(0), p(1)), Err(Violation::UpperPage { block: b(0), page: p(1) }));
+        nand.program(b(3), p(0)).unwrap();
+        let places = [(b(0), p(0)), (b(3), p(0))];
+        nand.check_multiplane(OpKind::Read, places).unwrap();
+        assert!(nand.may_share_mode(b(0), b(3)));
+        nand.tell_modes();
+        let refused = Violation::MultiplaneModes { kind: OpKind::Read, first: b(0), second: b(3) };
+        assert_eq!(nand.check_multiplane(OpKind::Read, places), Err(refused));
+        assert!(!nand.may_share_mode(b(0), b(3)));
+        assert!(!nand.may_share_mode(b(1), b(4)), "the modes of empty blocks are not known yet");
+        nand.erase(b(0)).unwrap();
+        assert_eq!(nand.together_in(b(0)), 2, "an erase ends the mode");
+    }
+
+    #[test]
+    fn a_cycle_in_slc_mode_wears_a_block_less() {
+        let mut nand = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
+        nand.keep_mode_wear(900);
+        for _ in 0..3 {
+            nand.use_lsb_only(b(0)).unwrap();
+            nand.program(b(0), p(0)).unwrap();
+            nand.erase(b(0)).unwrap();
+        }
+        nand.program(b(0), p(0)).unwrap();
+        nand.erase(b(0)).unwrap();
+        assert_eq!((nand.blocks()[0].erases, nand.effective(b(0)), nand.effective(b(1))), (4, 1.3, 0.0));
+        let saved = nand.save();
+        let mut other = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
+        other.keep_mode_wear(900);
+        other.restore(saved.clone()).unwrap();
+        assert_eq!((other.effective(b(0)), other.save()), (1.3, saved.clone()));
+        let spared = vec![4001; saved.spared.len()];
+        assert!(other.restore(crate::saved::SavedArray { spared, ..saved }).is_err(), "more than it had");
     }
 
     fn nand(multiplane: Multiplane) -> Nand {

@@ -34,6 +34,10 @@ impl Nand {
     /// A pass over a wordline of a block failed: all that have not had their second pass are lost.
     pub fn fail_passes(&mut self, block: Block) {
         let Some(passes) = self.passes.get(block.index()) else { return };
+        if self.blocks[block.index()].is_lsb_only() {
+            // Its wordlines have one pass.
+            return;
+        }
         let first = u32::from(passes.second) * self.wordline_pages();
         Page::all(first..u32::from(self.blocks[block.index()].next_page)).for_each(|page| self.lose(block, page));
     }
@@ -68,10 +72,13 @@ impl Nand {
         Ok(())
     }
 
-    /// True if a page's wordline has had its second pass, so that the array has its data.
+    /// True if a page's wordline has had its second pass, or its only one, so that the array has its data.
     #[inline]
     pub fn is_final(&self, block: Block, page: Page) -> bool {
-        self.wordline_of(page) < self.passes[block.index()].second
+        match self.blocks[block.index()].is_lsb_only() {
+            true => self.is_whole(block, page),
+            false => self.wordline_of(page) < self.passes[block.index()].second,
+        }
     }
 
     /// Checks that a page can be read.

@@ -31,6 +31,9 @@ pub struct SavedArray {
     pub reads_before: Vec<u32>,
     /// By block, P/E cycles with reprogramming; likewise.
     pub cycles: Vec<Cycles>,
+    /// By block, what cycles in SLC mode spared it, in thousandths of a cycle; empty where every cycle wears alike.
+    #[serde(with = "base::bulk")]
+    pub spared: Vec<u32>,
     /// Words that stand for the data of the pages, in order. Empty where pages store nothing.
     #[serde(with = "base::bulk")]
     pub data: Vec<u64>,
@@ -89,6 +92,7 @@ impl Nand {
             errors: self.errors().to_vec(),
             reads_before: self.reads_before(),
             cycles: self.cycles().to_vec(),
+            spared: self.spared().to_vec(),
             data: self.all_data().to_vec(),
             spares: self.spares().to_vec(),
         }
@@ -102,6 +106,7 @@ impl Nand {
         let is_length = |length: usize, expected: usize| length == 0 || length == expected;
         let others = is_length(saved.errors.len(), self.pages())
             && is_length(saved.reads_before.len(), self.pages())
+            && is_length(saved.spared.len(), self.blocks.len())
             && saved.cycles.len() == if saved.reads_before.is_empty() { 0 } else { self.blocks.len() };
         if saved.blocks.len() != self.blocks.len() || !others {
             return Err("a state of another array");
@@ -115,6 +120,8 @@ impl Nand {
             blocks: saved.blocks,
             layout: self.layout.clone(),
             together: self.together,
+            tells_modes: self.tells_modes,
+            mode_wear: None,
             unwatched: self.unwatched,
             reprogrammed: Bits::default(),
             lower: Bits::default(),
@@ -130,6 +137,13 @@ impl Nand {
         for (block, page) in saved.reprogrammed {
             restored.add_guard_levels(block, page);
         }
+        let has_worn_less = |(state, &spared): (&BlockState, &u32)| spared > state.erases.saturating_mul(1000);
+        if restored.blocks.iter().zip(&saved.spared).any(has_worn_less) {
+            return Err("blocks that were spared more wear than they had");
+        }
+        let blocks = self.blocks.len();
+        let spared = if saved.spared.is_empty() { vec![0; blocks] } else { saved.spared };
+        restored.mode_wear = self.mode_wear.take().map(|wear| Box::new(wear.with(spared)));
         restored.store = store;
         restored.errors = self.errors.take().map(|errors| Box::new(errors.with(saved.errors)));
         restored.restore_reads(self.disturb.take(), saved.reads_before, saved.cycles);

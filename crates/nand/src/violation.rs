@@ -184,6 +184,16 @@ pub enum Violation {
         /// Another plane of it.
         second: u32,
     },
+    /// A multi-plane command on blocks of both modes.
+    #[error("multi-plane {kind:?} of blocks {first} and {second}: one of them is in SLC mode")]
+    MultiplaneModes {
+        /// Kind of operation.
+        kind: OpKind,
+        /// A block of the command.
+        first: Block,
+        /// Another one.
+        second: Block,
+    },
     /// A multi-plane command on different page offsets.
     #[error("multi-plane {kind:?} of page offsets {first} and {second}: the page address constraint wants one offset")]
     MultiplanePages {

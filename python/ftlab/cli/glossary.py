@@ -83,6 +83,10 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "What ages the device before the run. It is not in the results. A new drive is faster than ever after.",
         "run.precondition",
     ),
+    "pseudo-SLC cache": (
+        "Blocks that store one bit a cell. Host writes go there first; folding moves the data on.",
+        "ftl.slc_cache",
+    ),
     "queue depth": ("Requests that the host has outstanding at most.", "host.queue_depth"),
     "read disturb": (
         "Reads of a block add errors to its pages, until they are refreshed.",

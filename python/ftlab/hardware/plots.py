@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,13 @@ WRITES = {"28 4k QD 1": 1, "28 4k QD 4": 4, "28 4k QD 32": 32}
 
 def figures(check: Check) -> dict[str, Figure]:
     """The pictures that there are figures for, by name."""
-    made = {"beside": _beside(check), "depth": _depth(check), "writes": _writes(check), "waf": _waf(check)}
+    made = {
+        "beside": _beside(check),
+        "depth": _depth(check),
+        "writes": _writes(check),
+        "waf": _waf(check),
+        "fills": _fills(check),
+    }
     return {name: figure for name, figure in made.items() if figure is not None}
 
 
@@ -127,4 +134,42 @@ def _waf(check: Check) -> Figure | None:
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False)
+    return figure
+
+
+def _fills(check: Check) -> Figure | None:
+    """The rate of each fill over what was written, and the drive's phases: dotted, if nobody says how far."""
+    found = {name: made.fill for name, made in check.measured.items() if made.fill and name.startswith("32")}
+    if not found:
+        return None
+    figure, panels = _sheet(len(found))
+    for panel, (name, (written, rate)) in zip(panels, found.items(), strict=True):
+        panel.plot(written, rate, color=COLOURS[1], label="simulated")
+        drive = {
+            (int(told[1]), told[2]): value
+            for of, value in {**_drives(name), **_drives(f"{name} end")}.items()
+            if (told := re.search(r"phase (\d) of \d (\S+)", of))
+        }
+        begin = 0.0
+        for number in sorted({number for number, what in drive if what == "gb_s"}):
+            is_known = (number, "ends") in drive
+            end = drive.get((number, "ends"), written[-1])
+            panel.hlines(
+                drive[number, "gb_s"],
+                begin,
+                end,
+                color=COLOURS[0],
+                linewidth=3 if is_known else 2,
+                linestyle="-" if is_known else ":",
+                label="drive" if number == 1 else "",
+            )
+            begin = end if (number, "ends") in drive else begin
+        row = next(each for each in rows() if each.id == name)
+        panel.set_title(f"{name}: {row.drive}", fontsize=9, loc="left")
+        panel.set_xlabel("written, of the raw space")
+        panel.set_ylim(bottom=0)
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("GB/s")
+    panels[0].legend(frameon=False)
     return figure

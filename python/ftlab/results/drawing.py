@@ -38,6 +38,7 @@ CAUSE_COLOURS = {
     "rmw": "#56b4e9",
     "pad": "#a6761d",
     "retry": "#a50f15",
+    "fold": "#ff9da7",
     "idle": "#e6e6e6",
 }
 KIND_COLOURS = {"read": "#cdb891", "program": "#8a6d3b", "erase": "#3b2f2f", "idle": "#e6e6e6"}

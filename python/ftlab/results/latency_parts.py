@@ -57,6 +57,7 @@ PARTS = {
         "read retries", "its die read pages again that could not be corrected", "read retries",
         ("device.media", "device.wear.pe_cycles"),
     ),
+    "fold": Part("folding", "its die moved pages out of the pseudo-SLC cache", "folding", ("ftl.slc_cache",)),
     "channel": Part(
         "channel", "a command waited for the channel", "the channel",
         ("device.timing.channel_rate", "device.channels"),

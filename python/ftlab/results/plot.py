@@ -30,7 +30,8 @@ PART_COLOURS = {
     "erase": "#d55e00", "suspend": "#7a3300", "channel": "#8c6bb1", "queue": "#d9d9d9", "admission": "#1b1b1b",
     "controller": "#8c564b", "link": "#4d4d4d", "buffer": "#cc79a7", "old_version": "#a6761d",
     "map": "#009e73", "mapping": "#66c2a5", "other_tenant": "#9b1b5a",
-    "correction": "#b8c400", "retry": "#a50f15", "refresh": "#e78ac3", "wear": "#b15928", "backup": "#6a3d9a",
+    "correction": "#b8c400", "retry": "#a50f15", "fold": "#ff9da7", "refresh": "#e78ac3",
+    "wear": "#b15928", "backup": "#6a3d9a",
 }  # fmt: skip
 """Of the parts of a latency."""
 

@@ -493,8 +493,20 @@ def _flash(result: Result) -> str:
     return (
         columns(rows, align="<>")
         + f"\n  WAF {waf}{_sampled(s)}\n  {count(gc['invocations'])} garbage collections{moved}"
+        + _cache(s)
         + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
         f"standard deviation {figure(wear['stddev'])}" + _life(s)
+    )
+
+
+def _cache(summary: Mapping[str, Any]) -> str:
+    """The way of the host's pages through the pseudo-SLC cache, if there is one."""
+    cache = summary["policy"].get("slc_cache", {})
+    if cache.get("hit_fraction") is None:
+        return ""
+    return (
+        f"\n  the pseudo-SLC cache took {percent(cache['hit_fraction'])} of the pages; "
+        f"{count(cache['folded_pages'])} were folded, {count(cache['died_pages'])} died"
     )
 
 

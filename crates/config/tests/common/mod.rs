@@ -1,7 +1,7 @@
 //! A registry with the shape of the real one, so that these tests need no policy.
 
 use base::{Choice, Duration, Param, ParamKind, Seam};
-use base::{cache, programming, slow_die, suspend, transfer};
+use base::{cache, programming, slc, slow_die, suspend, transfer};
 use config::Registry;
 
 const fn plain(name: &'static str) -> Choice {
@@ -202,6 +202,33 @@ seam!(
         Choice { name: "swap", doc: "Into worn ones.", params: &[whole("threshold", 20, 1, 1_000_000)] },
     ]
 );
+const SHARE: Param = fraction("share", 1.0, 1.0);
+const WHEN_FULL: Param = Param::word("when_full", &["direct", "fold-through"], "What a write does.");
+const FOLD: Param = Param::word("fold", &["mark", "need", "idle"], "When.");
+const FOLD_LENT: Param = Param::word("fold", &["need", "mark", "idle"], "When.");
+const LOW_MARK: Param = fraction("low_mark", 0.25, 1.0);
+seam!(
+    SLC_CACHE,
+    "slc_cache",
+    [
+        plain("off"),
+        Choice {
+            name: "static",
+            doc: "Blocks set apart.",
+            params: &[whole("blocks", 4, 1, 65_536), WHEN_FULL, FOLD, LOW_MARK]
+        },
+        Choice {
+            name: "dynamic",
+            doc: "Free blocks.",
+            params: &[SHARE, whole("leave", 2, 1, 65_536), WHEN_FULL, FOLD_LENT, LOW_MARK]
+        },
+        Choice {
+            name: "both",
+            doc: "Both.",
+            params: &[whole("blocks", 4, 1, 65_536), SHARE, whole("leave", 2, 1, 65_536), WHEN_FULL, FOLD, LOW_MARK]
+        },
+    ]
+);
 seam!(
     WRITE_BUFFER,
     "write_buffer",
@@ -289,6 +316,7 @@ pub fn registry() -> Registry {
         &PAIRED_PAGE,
         &READ_DISTURB,
         &WEAR_LEVELING,
+        &SLC_CACHE,
         &WRITE_BUFFER,
         &SCHEDULER,
     ];
@@ -300,6 +328,7 @@ pub fn registry() -> Registry {
         &suspend::ERASE,
         &transfer::READ_TRANSFER,
         &slow_die::SLOW_DIE,
+        &slc::SLC_MODE,
         &nand::media::MEDIA,
         &nand::BAD_BLOCKS,
     ];

@@ -117,6 +117,9 @@ impl Device {
         if let Some(lives) = lives::of(config) {
             flash.keep_lives(lives);
         }
+        if config.ftl.get("slc_cache").name != "off" || config.ftl.get("paired_page").name == "slc-buffer" {
+            flash.expect_lsb_only();
+        }
         Ok(Device {
             own_pages: own_pages as u32,
             has_owners: has.map.is_some_and(|map| map.has_owners),
@@ -623,12 +626,15 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         migration: config.ftl.get("migration"),
         read_disturb: config.ftl.get("read_disturb"),
         wear_leveling: config.ftl.get("wear_leveling"),
+        slc_cache: config.ftl.get("slc_cache"),
         cell: config.device.cell,
         program_order: config.device.program_order,
         wear: wear::of(config),
         reads: config.device.wear.read_limits(),
+        spared_wear: base::slc::spared_wear(&config.device.features),
         block_write: block_write(config),
         program: one_shot::program_unit(config),
         bad_blocks: lives::bad(config),
+        timeless: config.run.timeless().is_some(),
     }
 }

@@ -164,10 +164,20 @@ impl Flash {
     }
 
     fn keep(&mut self, placed: Placed, content: Content, old: Option<Ppn>) {
+        self.note_mode(placed);
         let at = self.note_placed(placed.at);
         if self.assembly.keeps_all || placed.way != Way::Plain {
             let (data, old) = (Data::Held { content, way: placed.way }, self.hold_back(old));
             self.assembly.frames.insert(at, Frame { data, is_needed: placed.holds != PagePayload::Nothing, old });
+        }
+    }
+
+    /// The first page of a block is placed: where that decides what is programmed together, or with which command, the block is in its
+    /// mode from now on.
+    #[inline]
+    pub(super) fn note_mode(&mut self, placed: Placed) {
+        if placed.way == Way::BeginsLsbOnly && (self.tells_modes || self.gathers()) {
+            self.use_lsb_only(placed.at);
         }
     }
 
@@ -242,11 +252,8 @@ impl Flash {
 
     /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.
     fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
-        match self.assembly.frames.special((block, page)) {
-            Some(Data::Held { way: Way::Again, .. }) => true,
-            Some(Data::Held { way, .. }) => self.is_of_lsb_only(block, way),
-            Some(Data::Copied { .. }) | None => self.is_of_lsb_only(block, Way::Plain),
-        }
+        let is_again = matches!(self.assembly.frames.special((block, page)), Some(Data::Held { way: Way::Again, .. }));
+        is_again || self.nand.together_in(block) == 1
     }
 
     /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
@@ -259,16 +266,12 @@ impl Flash {
         match self.assembly.frames.special((block, page)) {
             Some(Data::Copied { from, tag }) => self.array_copies(self.address(from), (block, page), tag),
             Some(Data::Held { way: Way::Guard, .. }) => self.array_programs_as(block, page, Way::Guard, true),
-            Some(Data::Held { way: Way::BeginsLsbOnly, .. }) => {
-                obey(self.nand.use_lsb_only(block));
-                self.array_programs(block, page);
-            }
             _ => self.array_programs(block, page),
         }
     }
 
     /// A page is placed for that way.
-    pub(super) fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
+    fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
         matches!(self.assembly.frames.special(at), Some(Data::Held { way: of, .. }) if of == way)
     }
 
@@ -305,7 +308,7 @@ impl Flash {
         (block, page): (Block, Page),
         pass: fn(&mut Flash, Block, Page) -> Programmed,
     ) {
-        if self.nand.last_of_wordline(page) == page && pass(self, block, page) == Programmed::Failed {
+        if self.nand.last_of_wordline(block, page) == page && pass(self, block, page) == Programmed::Failed {
             self.note_failed_unit(ppn, (block, page));
         }
     }
@@ -381,6 +384,12 @@ impl Flash {
             Some(&next) => next.into(),
             None => self.nand.blocks()[block.index()].next_page.into(),
         }
+    }
+
+    /// Wordlines of a block are programmed once, whatever those of others are: it uses LSB pages only.
+    #[inline]
+    pub(crate) fn has_one_pass(&self, block: Block) -> bool {
+        self.nand.blocks()[block.index()].is_lsb_only()
     }
 
     /// The wordline of a page has had its second pass, or is sent for it.

@@ -22,9 +22,14 @@ impl Flash {
     /// Places a page, and programs its unit if it is the last one of that.
     pub(super) fn gather(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
         let (block, page) = self.address(placed.at);
-        // A page that is programmed once more is there already.
-        if placed.way == Way::Again || self.is_of_lsb_only(block, placed.way) {
-            return self.program_as(placed.at, placed.way, content);
+        self.note_mode(placed);
+        // Blocks of LSB pages have one page to a wordline, and a page that is programmed once more is there already.
+        if placed.way == Way::Again || self.nand.together_in(block) == 1 {
+            let programmed = self.program_as(placed.at, placed.way, content);
+            if programmed == Programmed::Done && matches!(placed.holds, PagePayload::Data(_)) && !self.is_off() {
+                self.assembly.landed.push(Stamp::unpack(content.data));
+            }
+            return programmed;
         }
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
         let old = self.hold_back(old);
@@ -34,7 +39,7 @@ impl Flash {
 
     /// Programs the unit of a placed page, which lies there, if it is the last one of that.
     pub(super) fn program_if_whole(&mut self, at: Ppn, (block, page): (Block, Page)) -> Programmed {
-        if self.nand.last_of_wordline(page) != page || !self.in_program(at).completes {
+        if self.nand.last_of_wordline(block, page) != page || !self.in_program(at).completes {
             return Programmed::Done;
         }
         for block in self.blocks_programmed_with(block) {
@@ -43,8 +48,8 @@ impl Flash {
                 continue;
             }
             let programmed = match self.assembly.wordlines {
-                Wordlines::TwoPass => self.program_passes(block, page),
-                Wordlines::ByPage | Wordlines::OneShot => self.program_unit(block, page),
+                Wordlines::TwoPass if !self.has_one_pass(block) => self.program_passes(block, page),
+                _ => self.program_unit(block, page),
             };
             if programmed == Programmed::Failed {
                 self.hold_unit(at);
@@ -52,11 +57,6 @@ impl Flash {
             }
         }
         Programmed::Done
-    }
-
-    /// Blocks of LSB pages have one page to a wordline, which is programmed by itself unless a flash page has several.
-    pub(super) fn is_of_lsb_only(&self, block: Block, way: Way) -> bool {
-        self.geometry.parts == 1 && (way == Way::BeginsLsbOnly || self.nand.blocks()[block.index()].is_lsb_only())
     }
 
     /// Programs a unit, whose last page that is.
@@ -122,7 +122,7 @@ impl Flash {
     /// The array has a unit, whose last page that is.
     fn land(&mut self, block: Block, last: Page) {
         let end = last.number() + 1;
-        for page in Page::all(end - self.nand.pages_together()..end) {
+        for page in Page::all(end - self.nand.together_in(block)..end) {
             if let Some(content) = self.store_frame((block, page))
                 && !self.assembly.is_open
                 && ftl::page_of(content.spare).is_some()
@@ -135,11 +135,7 @@ impl Flash {
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as
     /// well. Unless the power is off, a page buffer holds the wordline's lower pages.
     fn fail_unit(&mut self, block: Block, last: Page) -> Programmed {
-        let first = Page::new(last.number() + 1 - self.nand.pages_together());
-        self.fill_page_buffer(block, first);
-        if self.is_placed_as((block, first), Way::BeginsLsbOnly) {
-            obey(self.nand.use_lsb_only(block));
-        }
+        self.fill_page_buffer(block, Page::new(last.number() + 1 - self.nand.together_in(block)));
         self.pages_of_unit(block, last).for_each(|page| self.array_programs_as(block, page, Way::Plain, false));
         self.nand.fail_passes(block);
         if self.is_off() { self.lose_block(block) } else { Programmed::Failed }
@@ -220,10 +216,9 @@ impl Flash {
 
     /// A reclaim unit with a program unit of which the array has a part; only a loaded state has one.
     pub(crate) fn unit_in_part(&self) -> Option<Unit> {
-        let bits = self.nand.pages_together();
         let is_in_part = |block: Block| {
-            let state = &self.nand.blocks()[block.index()];
-            u32::from(state.next_page) % bits > 0 && !state.is_lsb_only()
+            let next = u32::from(self.nand.blocks()[block.index()].next_page);
+            !next.is_multiple_of(self.nand.together_in(block))
         };
         let mut units = self.geometry.all_units();
         units.find(|&unit| (0..self.geometry.unit_width).any(|lane| is_in_part(self.geometry.block_of(unit, lane))))

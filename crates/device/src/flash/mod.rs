@@ -50,6 +50,8 @@ pub(crate) struct Flash {
     page_buffer: Vec<Buffered>,
     /// How long blocks live, where they fail.
     lives: Option<Box<BlockLives>>,
+    /// The chip tells blocks of LSB pages from others, by their times or since it programs wordlines of these.
+    tells_modes: bool,
 }
 
 /// Content of a page: a word that stands for its data, and the spare area. All zero where pages store nothing.
@@ -153,6 +155,19 @@ impl Flash {
         self.nand.keep_reads(limits);
     }
 
+    /// Tells blocks of LSB pages from others from now on.
+    fn tell_modes(&mut self) {
+        self.tells_modes = true;
+        self.nand.tell_modes();
+    }
+
+    /// Some blocks are to use LSB pages only: where wordlines are programmed as a whole, theirs are not.
+    pub(crate) fn expect_lsb_only(&mut self) {
+        if self.assembly.wordlines != Wordlines::ByPage {
+            self.tell_modes();
+        }
+    }
+
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
     pub(crate) fn new(
         geometry: Geometry,
@@ -171,7 +186,12 @@ impl Flash {
             assembly: Assembly::of(Wordlines::of(device)),
             page_buffer: Vec::new(),
             lives: None,
+            tells_modes: false,
         };
+        if base::slc::times(&device.features).is_some() {
+            flash.tell_modes();
+            flash.nand.keep_mode_wear(base::slc::spared_wear(&device.features));
+        }
         flash.rest_assembly();
         flash.begin_passes();
         flash

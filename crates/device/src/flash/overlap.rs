@@ -19,7 +19,8 @@ impl Flash {
         let (first_block, first_page) = self.address(first);
         let (second_block, second_page) = self.address(second);
         let fits = self.nand.are_of_one_page(first_page, second_page) || self.planes_are_independent;
-        self.multiplane && fits && self.same_block_offset(first_block, second_block)
+        let are_alike = !self.tells_modes || self.nand.may_share_mode(first_block, second_block);
+        self.multiplane && fits && are_alike && self.same_block_offset(first_block, second_block)
     }
 
     /// Whether the pages of a multi-plane command may differ in their offset, hence in their type.
@@ -31,7 +32,7 @@ impl Flash {
     /// Whether two blocks may go into one multi-plane erase, given that their planes are distinct.
     pub(crate) fn may_share_erase(&self, first_unit: Unit, second_unit: Unit) -> bool {
         let blocks = (self.geometry.block_of(first_unit, 0), self.geometry.block_of(second_unit, 0));
-        self.multiplane && self.same_block_offset(blocks.0, blocks.1)
+        self.multiplane && self.nand.may_share_mode(blocks.0, blocks.1) && self.same_block_offset(blocks.0, blocks.1)
     }
 
     #[inline]
@@ -75,7 +76,7 @@ impl Flash {
     pub(crate) fn places_of(&self, ppns: impl Iterator<Item = Ppn>, places: &mut Vec<(Block, Page)>) {
         places.clear();
         places.extend(ppns.map(|ppn| self.address(ppn)));
-        places.dedup_by_key(|&mut (block, page)| (block, self.nand.last_of_wordline(page)));
+        places.dedup_by_key(|&mut (block, page)| (block, self.nand.last_of_wordline(block, page)));
     }
 
     /// True if a page can be read while an operation of that kind is suspended there.

@@ -8,7 +8,7 @@ impl Flash {
     /// Whether all pages of a program are placed.
     #[inline]
     pub(crate) fn is_whole(&self, (block, number): ProgramId) -> bool {
-        (number + 1) * self.nand.pages_together() <= self.next_page_of(block)
+        (number + 1) * self.nand.together_in(block) <= self.next_page_of(block)
     }
 
     /// The blocks whose pages are programmed together with those of a block that is the last one of them.
@@ -24,26 +24,39 @@ impl Flash {
         let (unit, slot) = self.geometry.unit_and_slot(ppn);
         let (page, lane) = self.geometry.page_and_lane(slot);
         let last_lane = if self.geometry.parts == 1 { lane } else { self.geometry.unit_width - 1 };
-        let program = (self.geometry.block_of(unit, last_lane), page.number() / self.nand.pages_together());
-        let ends_wordline = self.nand.last_of_wordline(page) == page;
+        let block = self.geometry.block_of(unit, lane);
+        let program = (self.geometry.block_of(unit, last_lane), page.number() / self.nand.together_in(block));
+        let ends_wordline = self.nand.last_of_wordline(block, page) == page;
         InProgram { program, ends_wordline, completes: ends_wordline && lane == last_lane }
     }
 
     /// Whether a page is the last one of its wordline.
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
-        let page = self.geometry.page_of_slot(self.geometry.unit_and_slot(ppn).1);
-        self.nand.last_of_wordline(page) == page
+        let (block, page) = self.address(ppn);
+        self.nand.last_of_wordline(block, page) == page
     }
 
     /// Whether all pages of the program behind one are placed as well, if there is one.
     pub(crate) fn is_next_whole(&self, (block, number): ProgramId) -> bool {
-        let is_last = (number + 1) * self.nand.pages_together() == self.geometry.pages_per_block;
+        let is_last = (number + 1) * self.nand.together_in(block) == self.geometry.pages_per_block;
         is_last || self.is_whole((block, number + 1))
     }
 
     /// The last page of the wordline of a page.
-    pub(crate) fn last_of_wordline(&self, page: Page) -> Page {
-        self.nand.last_of_wordline(page)
+    pub(crate) fn last_of_wordline(&self, block: Block, page: Page) -> Page {
+        self.nand.last_of_wordline(block, page)
+    }
+
+    /// The block of a page, and the last page of its wordline there.
+    pub(crate) fn wordline_of(&self, ppn: Ppn) -> (Block, Page) {
+        let (block, page) = self.address(ppn);
+        (block, self.last_of_wordline(block, page))
+    }
+
+    /// Whether the block of a page is in SLC mode: it uses LSB pages only, and the chip has such a mode.
+    #[inline]
+    pub(crate) fn is_in_slc_mode(&self, ppn: Ppn) -> bool {
+        self.tells_modes && self.nand.blocks()[self.address(ppn).0.index()].is_lsb_only()
     }
 
     /// The last page of the wordline before that of a last page, and its block.
@@ -52,13 +65,18 @@ impl Flash {
         page.minus(self.nand.pages_together()).map(|before| (block, before))
     }
 
-    /// Whether a page's wordline has had its second pass, or has it now.
+    /// A page's wordline has had its second pass, or has it now; or its only one, with all pages that are programmed together.
     #[inline]
     pub(crate) fn is_final(&self, ppn: Ppn) -> bool {
-        self.is_final_at(self.address(ppn))
+        let (block, page) = self.address(ppn);
+        if self.has_one_pass(block) {
+            self.is_whole(self.in_program(ppn).program)
+        } else {
+            self.is_final_at((block, page))
+        }
     }
 
-    /// The same of a page of a block.
+    /// The same of a page of a block whose wordlines have two.
     #[inline]
     pub(crate) fn is_final_at(&self, (block, page): (Block, Page)) -> bool {
         self.is_sent_twice(block, page)

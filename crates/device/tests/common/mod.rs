@@ -214,6 +214,7 @@ pub fn random_config(seed: u64) -> Config {
     random_reads(seed, &mut config);
     random_steps(seed, &mut config.ftl);
     random_caches(seed, &mut config.device);
+    random_slc_cache(seed, &mut config);
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
     if config.ftl.get("reclaim_unit").name == "twin" && !twins_fit {
@@ -279,6 +280,7 @@ fn meet_conditions(config: &mut Config) {
             // Too few blocks for what the protection keeps aside, or for an active one of each quota.
             let is_protected = ftl::paired::keeps_track(tiny.ftl.get("paired_page").name);
             seam = match () {
+                () if tiny.ftl.get("slc_cache").name != "off" => "slc_cache",
                 () if is_protected => "paired_page",
                 () if tiny.ftl.get("migration").name != "off-chip" => "migration",
                 () if tiny.ftl.get("read_disturb").name != "ignore" => "read_disturb",
@@ -325,6 +327,32 @@ fn random_caches(seed: u64, device: &mut Device) {
     };
     *device.features.get_mut("cache_read") = draw(base::cache::READ.choices);
     *device.features.get_mut("cache_program") = draw(base::cache::PROGRAM.choices);
+}
+
+/// A pseudo-SLC cache in half of the cases, in half of them with times of its own.
+fn random_slc_cache(seed: u64, config: &mut Config) {
+    let mut random = Chance::new(seed, "slc cache");
+    if config.device.cell == Cell::Slc || random.below(2) == 0 {
+        return;
+    }
+    let name = *pick(&mut random, &["static", "dynamic", "both"]);
+    let blocks = ("blocks", (1 + random.below_u32(2)).into());
+    let share = ("share", ParamValue::Number(*pick(&mut random, &[0.5, 1.0])));
+    let (when_full, fold) =
+        (either(&mut random, "slc_cache", name, "when_full"), either(&mut random, "slc_cache", name, "fold"));
+    let params = match name {
+        "static" => vec![blocks, when_full, fold],
+        "dynamic" => vec![share, when_full, fold],
+        _ => vec![blocks, share, when_full, fold],
+    };
+    choose(&mut config.ftl, "slc_cache", name, &params);
+    if config.ftl.get("slc_cache").word("fold") == "idle" {
+        // It asks for collections in the background, which tests exchange for others.
+        config.ftl.get_mut("slc_cache").set("fold", "mark".into());
+    }
+    if random.below(2) == 0 {
+        equip(&mut config.device, "slc_mode", "on", &[]);
+    }
 }
 
 /// Blocks of any age and quality. Where nothing limits copybacks, blocks do not mind them.
@@ -484,7 +512,8 @@ fn random_timing(r: &mut Chance, device: &mut Device) {
 }
 
 fn random_policies(r: &mut Chance, ftl: &mut Choices) {
-    for seam in device::seams().into_iter().filter(|seam| seam.key != "map_unit") {
+    let apart = ["map_unit", "slc_cache"];
+    for seam in device::seams().into_iter().filter(|seam| !apart.contains(&seam.key)) {
         let choice = pick(r, seam.choices);
         choose(ftl, seam.key, choice.name, &[]);
     }

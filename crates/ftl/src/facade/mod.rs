@@ -35,7 +35,7 @@ use base::{Domain, Geometry, Seam};
 use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::mechanism::forwarding::Schedule;
-use crate::mechanism::{All, Plain, SpacePlan, dftl, disturb, paired};
+use crate::mechanism::{All, Plain, SpacePlan, dftl, disturb, paired, slc};
 use crate::ops::Array;
 use crate::paced::HostPace;
 use crate::page::PageMap;
@@ -99,7 +99,8 @@ pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) 
 pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
     let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
     let of_lost = if policies.bad_blocks.is_some() { (user_pages + 1) * 4 } else { 0 };
-    of_map + of_lost + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
+    let of_slc = slc::bytes_of_state(geometry, policies);
+    of_map + of_lost + of_slc + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
 }
 
 /// Bytes of the parts of an FTL; `keeps_spares`: where pages have spare areas.

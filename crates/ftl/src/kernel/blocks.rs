@@ -65,19 +65,19 @@ impl Kernel {
         &self.erases
     }
 
-    /// Effective P/E cycles of a unit, whole ones: its erases, and what other operations wear.
+    /// Effective P/E cycles of a unit, whole ones: its erases, what other operations wear, less what cycles in SLC mode spare.
     #[inline]
     pub(crate) fn wear_of(&self, unit: Unit) -> u32 {
-        self.erases[unit.index()] + self.more_wear_of(unit) / 1000
+        self.erases[unit.index()].wrapping_add_signed(self.more_wear_of(unit).div_euclid(1000))
     }
 
-    /// Wear of a unit besides its erases, in thousandths of a P/E cycle.
-    pub(crate) fn more_wear_of(&self, unit: Unit) -> u32 {
+    /// Wear of a unit besides one P/E cycle for each erase, in thousandths of a cycle.
+    pub(crate) fn more_wear_of(&self, unit: Unit) -> i32 {
         self.more_wear.get(unit.index()).copied().unwrap_or(0)
     }
 
-    /// An operation wears a unit by so many thousandths of a P/E cycle.
-    pub(crate) fn note_wear(&mut self, unit: Unit, thousandths: u32) {
+    /// An operation wears a unit by so many thousandths of a P/E cycle more, or less.
+    pub(crate) fn note_wear(&mut self, unit: Unit, thousandths: i32) {
         if self.more_wear.is_empty() {
             self.more_wear = vec![0; self.units.len()];
         }
@@ -121,17 +121,34 @@ impl Kernel {
         Frontier { unit, slot: Slot::FIRST }
     }
 
+    /// The same of the free units from an offset of a domain on, if there is one.
+    pub(crate) fn set_aside_from(&mut self, domain: Domain, offset: u32) -> Option<Unit> {
+        let unit = self.pool.take_from(domain, offset)?;
+        self.domains[domain.index()].free -= 1;
+        self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Aside, lsb_only: true };
+        Some(unit)
+    }
+
     /// Puts an erased unit among the free ones.
     ///
     /// # Panics
     /// If something in it is valid, or the array has nothing newer of a page; or if it was not to be erased.
     pub(crate) fn free_unit(&mut self, domain: Domain, unit: Unit) {
         self.check_erased(unit);
+        self.end_cycle(unit);
         self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };
-        self.erases[unit.index()] += 1;
         self.closed_at[unit.index()] = 0;
         self.pool.put(domain, unit, self.wear_of(unit));
         self.domains[domain.index()].free += 1;
+    }
+
+    /// A unit was erased, in the mode that it had until now.
+    #[inline]
+    fn end_cycle(&mut self, unit: Unit) {
+        self.erases[unit.index()] += 1;
+        if self.spared_wear > 0 && self.is_lsb_only(unit) {
+            self.note_wear(unit, -(self.spared_wear as i32));
+        }
     }
 
     /// A unit was to be erased.
@@ -153,8 +170,8 @@ impl Kernel {
     /// As [`Kernel::free_unit`].
     pub(crate) fn retire_unit(&mut self, unit: Unit) {
         self.check_erased(unit);
+        self.end_cycle(unit);
         self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Retired, lsb_only: false };
-        self.erases[unit.index()] += 1;
         self.closed_at[unit.index()] = 0;
     }
 

@@ -10,18 +10,21 @@ use crate::ProgramUnit;
 #[derive(Clone)]
 pub(super) struct FillUps {
     program: ProgramUnit,
+    /// Slots of a row, which is all that blocks of LSB pages program together.
+    row: u32,
     /// By domain: a unit, and the slot up to which it is filled.
     until: Vec<Option<(Unit, Slot)>>,
 }
 
 impl FillUps {
-    pub(super) fn new(program: ProgramUnit, domains: u32) -> FillUps {
-        FillUps { program, until: vec![None; domains as usize] }
+    pub(super) fn new(program: ProgramUnit, row: u32, domains: u32) -> FillUps {
+        FillUps { program, row, until: vec![None; domains as usize] }
     }
 
     /// The slot up to which an active block is filled before it is closed.
-    fn end(&self, next: Slot, end: Slot) -> Slot {
-        let ProgramUnit { slots, programs } = self.program;
+    fn end(&self, next: Slot, end: Slot, is_lsb_only: bool) -> Slot {
+        let whole = ProgramUnit { slots: self.row.min(self.program.slots), programs: 1 };
+        let ProgramUnit { slots, programs } = if is_lsb_only { whole } else { self.program };
         let whole = next.number().next_multiple_of(slots) + (programs - 1) * slots;
         Slot::new(whole.min(end.number()))
     }
@@ -32,7 +35,8 @@ impl Kernel {
     pub(crate) fn is_to_fill_up(&mut self, domain: Domain, stream: Stream) -> bool {
         let Some(Frontier { unit, slot }) = self.frontier(domain, stream) else { return false };
         let before = self.fill_ups.until[domain.index()].filter(|&(of, until)| of == unit && slot <= until);
-        let (_, until) = before.unwrap_or((unit, self.fill_ups.end(slot, self.geometry.end_slot())));
+        let (_, until) =
+            before.unwrap_or((unit, self.fill_ups.end(slot, self.geometry.end_slot(), self.is_lsb_only(unit))));
         let is_to_fill = slot < until;
         self.fill_ups.until[domain.index()] = is_to_fill.then_some((unit, until));
         is_to_fill

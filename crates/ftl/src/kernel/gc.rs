@@ -24,6 +24,10 @@ pub enum Why {
     Refresh,
     /// A block of the unit has failed.
     Retire,
+    /// Pages leave the pseudo-SLC cache: for room, or a write waits for it.
+    Fold,
+    /// They do, ahead of need.
+    FoldAhead,
 }
 
 impl Why {
@@ -33,17 +37,23 @@ impl Why {
             Why::Room | Why::Along | Why::Forward | Why::Pairing | Why::Merge | Why::Retire => Cause::Gc,
             Why::Level => Cause::Wear,
             Why::Refresh => Cause::Refresh,
+            Why::Fold | Why::FoldAhead => Cause::Fold,
         }
     }
 
     /// True if the host waits for it.
     pub(crate) fn is_foreground(self) -> bool {
-        !matches!(self, Why::Along | Why::Forward)
+        !matches!(self, Why::Along | Why::Forward | Why::FoldAhead)
+    }
+
+    /// True if it was begun ahead of need.
+    pub(crate) fn is_forward(self) -> bool {
+        matches!(self, Why::Forward | Why::FoldAhead)
     }
 
     /// True if it was begun because room ran out.
     pub(crate) fn is_for_room(self) -> bool {
-        matches!(self, Why::Room | Why::Pairing | Why::Merge)
+        matches!(self, Why::Room | Why::Pairing | Why::Merge | Why::Fold)
     }
 }
 
@@ -172,12 +182,16 @@ impl Kernel {
         self.resume_job(domain, job);
     }
 
-    /// Gives a unit in work back to the victim policy, as old as it was.
+    /// Gives a unit in work back to the victim policy, as old as it was; one that was set aside, to whoever set it aside.
     pub(crate) fn give_back(&mut self, domain: Domain, job: &Job) {
         let unit = job.unit.index();
         assert_eq!(self.units[unit].state, UnitState::Collecting, "a unit in work is given back");
-        self.units[unit].state = UnitState::Closed;
         self.closed_at[unit] = job.filled_at;
+        if self.units[unit].lsb_only {
+            self.units[unit].state = UnitState::Aside;
+            return;
+        }
+        self.units[unit].state = UnitState::Closed;
         let now = self.domains[domain.index()].clock;
         self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
     }

@@ -76,8 +76,10 @@ pub(crate) struct Kernel {
     user_pages: u32,
     units: Vec<UnitRecord>,
     erases: Vec<u32>,
+    /// What a P/E cycle in SLC mode spares a unit, in thousandths of one.
+    spared_wear: u32,
     /// By unit: wear besides erases, in thousandths of a P/E cycle; empty where there is none.
-    more_wear: Vec<u32>,
+    more_wear: Vec<i32>,
     /// By unit: when it was filled, in filled units; 0 for one that is not.
     closed_at: Vec<u32>,
     closings: u32,
@@ -158,6 +160,7 @@ impl Kernel {
             user_pages: user_pages as u32,
             units: vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; units],
             erases: vec![0; units],
+            spared_wear: policies.spared_wear,
             more_wear: Vec::new(),
             closed_at: vec![0; units],
             closings: 0,
@@ -171,7 +174,7 @@ impl Kernel {
             victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             numbers: spare::Numbers::default(),
             superseded: Superseded::new(&geometry),
-            fill_ups: FillUps::new(policies.program, shape.domains),
+            fill_ups: FillUps::new(policies.program, geometry.row_slots(), shape.domains),
             pairing: vec![None; shape.domains as usize],
             locality: None,
             calm: false,

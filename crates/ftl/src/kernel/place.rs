@@ -125,6 +125,19 @@ impl Kernel {
         frontier
     }
 
+    /// Has a stream of LSB pages fill an empty unit that was set aside.
+    ///
+    /// # Panics
+    /// If the stream fills another one, or the unit is not empty and set aside.
+    pub(crate) fn open_aside(&mut self, domain: Domain, stream: Stream, unit: Unit) {
+        let record = &mut self.units[unit.index()];
+        assert_eq!((record.state, record.valid), (UnitState::Aside, 0), "an empty unit that was set aside is opened");
+        record.state = UnitState::Open;
+        self.filled_by[unit.index()] = stream;
+        let before = self.replace_frontier(domain, stream, Some(Frontier { unit, slot: Slot::FIRST }));
+        assert_eq!(before, None, "a stream fills one unit at a time");
+    }
+
     /// A free unit for a stream.
     fn take_free(&mut self, domain: Domain, stream: Stream) -> Option<Unit> {
         if self.streams.is_cold(stream) {

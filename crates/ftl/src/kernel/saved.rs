@@ -24,6 +24,8 @@ pub struct Saved<'a> {
     pub reverse: Cow<'a, [u32]>,
     /// Erases by unit.
     pub erases: Cow<'a, [u32]>,
+    /// By unit, wear besides one P/E cycle for each erase, in thousandths of a cycle; empty where there is none.
+    pub more_wear: Vec<i32>,
     /// When each unit was filled, in filled units.
     pub closed_at: Cow<'a, [u32]>,
     /// The stream that filled each unit last.
@@ -86,6 +88,7 @@ impl Saved<'_> {
             map: own(self.map),
             reverse: own(self.reverse),
             erases: own(self.erases),
+            more_wear: self.more_wear,
             closed_at: own(self.closed_at),
             filled_by: self.filled_by,
             frontiers: self.frontiers,
@@ -110,6 +113,7 @@ impl Kernel {
             map: Cow::Borrowed(&self.map),
             reverse: Cow::Borrowed(&self.reverse),
             erases: Cow::Borrowed(&self.erases),
+            more_wear: self.more_wear.clone(),
             closed_at: Cow::Borrowed(&self.closed_at),
             filled_by: self.filled_by.iter().map(|stream| u32::from(stream.byte())).collect(),
             frontiers: frontiers.map(|frontier| frontier.map(|open| (open.unit, open.slot))).collect(),
@@ -141,6 +145,7 @@ impl Kernel {
         self.map = flat(&std::mem::take(&mut saved.map))?;
         self.reverse = flat(&std::mem::take(&mut saved.reverse))?;
         self.erases.copy_from_slice(&saved.erases);
+        self.more_wear = std::mem::take(&mut saved.more_wear);
         self.closed_at.copy_from_slice(&saved.closed_at);
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
         self.filled_by = saved.filled_by.iter().map(|&stream| Stream::new(stream as usize)).collect();

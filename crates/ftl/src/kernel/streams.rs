@@ -12,7 +12,7 @@ use crate::stream::Stream;
 pub(crate) const MAX_STREAMS: usize = 64;
 
 /// How many axes there are.
-pub(crate) const AXES: usize = 4;
+pub(crate) const AXES: usize = 5;
 
 /// How the blocks of a stream are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,10 +227,11 @@ mod tests {
     fn streams_are_the_product_of_their_axes() {
         let regions = Axis { classes: 3, splits: true, ..Axis::ONE };
         let buffered = Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE };
-        let streams = Streams::new([regions, buffered, Axis::ONE, Axis::ONE], true, false, || vec![2, 2, 4, 4]);
+        let streams =
+            Streams::new([regions, buffered, Axis::ONE, Axis::ONE, Axis::ONE], true, false, || vec![2, 2, 4, 4]);
         assert_eq!((streams.count(), streams.all_of_data().count(), streams.of_map().index()), (7, 6, 6));
         let at = |classes| streams.at(classes).index();
-        assert_eq!([[0, 0, 0, 0], [2, 0, 0, 0], [0, 1, 0, 0], [2, 1, 0, 0]].map(at), [0, 2, 3, 5]);
+        assert_eq!([[0, 0], [2, 0], [0, 1], [2, 1]].map(|[first, second]| at([first, second, 0, 0, 0])), [0, 2, 3, 5]);
         let class = |(stream, axis)| streams.class(Stream::new(stream), axis);
         assert_eq!([(5, 0), (5, 1), (5, 2), (3, 0)].map(class), [2, 1, 0, 0]);
         let full = streams.all().filter(|&stream| streams.density(stream) == Density::Full).map(Stream::index);
@@ -243,11 +244,11 @@ mod tests {
     fn cold_data_are_behind_all_others_and_of_the_first_classes() {
         let three = Axis { classes: 3, ..Axis::ONE };
         for has_map in [false, true] {
-            let streams = Streams::new([three, Axis::ONE, three, Axis::ONE], has_map, true, Vec::new);
+            let streams = Streams::new([three, Axis::ONE, three, Axis::ONE, Axis::ONE], has_map, true, Vec::new);
             let cold = streams.of_cold().unwrap();
             assert_eq!(cold.index(), 9 + usize::from(has_map));
             assert_eq!((streams.count(), streams.all_of_data().count()), (cold.index() + 1, 9));
-            assert_eq!([0, 1, 2, 3].map(|axis| streams.class(cold, axis)), [0; 4]);
+            assert_eq!([0, 1, 2, 3, 4].map(|axis| streams.class(cold, axis)), [0; AXES]);
             assert!(streams.is_cold(cold) && !streams.is_map(cold) && !streams.is_cold(Stream::new(8)));
         }
     }

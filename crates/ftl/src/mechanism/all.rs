@@ -8,6 +8,7 @@ use super::migration::Migration;
 use super::paired::Paired;
 use super::retirement::Retirement;
 use super::separation::Separation;
+use super::slc::SlcCache;
 use super::twin::Twin;
 use super::wear::WearLeveling;
 use super::{Agenda, Placing, Planned, Reported, Restart};
@@ -40,6 +41,8 @@ pub(crate) struct MechanismParts<'a> {
     pub(crate) covers: Option<&'a Paired>,
     /// Blocks that fail.
     pub(crate) retirement: Option<&'a Retirement>,
+    /// The pseudo-SLC cache.
+    pub(crate) cache: Option<&'a SlcCache>,
 }
 
 /// The same, to be told.
@@ -55,6 +58,8 @@ pub(crate) struct MechanismPartsMut<'a> {
     pub(crate) covers: Option<&'a mut Paired>,
     /// Blocks that fail.
     pub(crate) retirement: Option<&'a mut Retirement>,
+    /// The pseudo-SLC cache.
+    pub(crate) cache: Option<&'a mut SlcCache>,
 }
 
 /// No mechanism.
@@ -132,6 +137,7 @@ impl Mechanisms for All {
             load: self.migration.as_deref(),
             covers: self.paired.as_deref(),
             retirement: self.retirement.as_deref(),
+            cache: self.slc.as_deref(),
         }
     }
 
@@ -143,6 +149,7 @@ impl Mechanisms for All {
             load: self.migration.as_deref_mut(),
             covers: self.paired.as_deref_mut(),
             retirement: self.retirement.as_deref_mut(),
+            cache: self.slc.as_deref_mut(),
         }
     }
 }

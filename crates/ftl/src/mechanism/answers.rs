@@ -27,6 +27,8 @@ pub(crate) enum RoomSource {
 pub(crate) enum Arrival {
     /// The host writes it.
     Host {
+        /// The domain that takes it.
+        domain: Domain,
         /// True if it was written before.
         is_mapped: bool,
     },

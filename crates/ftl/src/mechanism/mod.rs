@@ -18,6 +18,7 @@ pub mod paired;
 mod plan;
 pub mod retirement;
 pub mod separation;
+pub mod slc;
 mod traits;
 pub mod twin;
 pub mod wear;

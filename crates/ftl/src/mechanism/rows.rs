@@ -8,6 +8,7 @@
 ///   change before what a protection makes of the page.
 /// - Cold data go to their stream before read disturb is asked for one.
 /// - Pages that reads have disturbed can be read but a few times more; those of a unit that has failed are read as before.
+/// - The cache asks which stream a page would go to, so the classes on the other axes come before its own.
 /// - Twin blocks are last: they pick what nobody else has named.
 macro_rules! rows {
     ($then:ident! $($with:tt)*) => {
@@ -20,6 +21,7 @@ macro_rules! rows {
                 wear: WearLeveling,
                 disturb: Disturb,
                 retirement: Retirement,
+                slc: SlcCache,
                 twin: Twin,
             ]
             $($with)*

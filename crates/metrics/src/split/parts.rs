@@ -34,6 +34,8 @@ pub enum LatencyPart {
     Backup,
     /// The die read pages again that could not be corrected: the page's own, or others before it.
     Retry,
+    /// The die moved pages out of the pseudo-SLC cache.
+    Fold,
     /// A command waited for the channel: the page's own, or that of its die.
     Channel,
     /// A program or an erase of the die was being suspended. Its resume counts as the operation.
@@ -60,7 +62,7 @@ pub enum LatencyPart {
 
 impl LatencyPart {
     /// Every part, in the order of the report.
-    pub const ALL: [LatencyPart; 22] = [
+    pub const ALL: [LatencyPart; 23] = [
         LatencyPart::Queue,
         LatencyPart::GcWait,
         LatencyPart::HostRead,
@@ -72,6 +74,7 @@ impl LatencyPart {
         LatencyPart::Wear,
         LatencyPart::Backup,
         LatencyPart::Retry,
+        LatencyPart::Fold,
         LatencyPart::Channel,
         LatencyPart::Suspend,
         LatencyPart::Admission,
@@ -106,6 +109,7 @@ impl LatencyPart {
             (_, Cause::Wear) => LatencyPart::Wear,
             (_, Cause::Backup) => LatencyPart::Backup,
             (_, Cause::Retry) => LatencyPart::Retry,
+            (_, Cause::Fold) => LatencyPart::Fold,
         }
     }
 }
@@ -141,6 +145,7 @@ pub(super) const NAMES: [Names; LatencyPart::ALL.len()] = names![
     "wear",
     "backup",
     "retry",
+    "fold",
     "channel",
     "suspend",
     "admission",

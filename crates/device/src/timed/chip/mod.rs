@@ -11,6 +11,7 @@ mod cache;
 pub(crate) mod one_shot;
 mod retry;
 mod rewrites;
+mod slc;
 mod slow_die;
 mod suspend;
 mod transfer;
@@ -30,6 +31,7 @@ use cache::CacheModes;
 use one_shot::Wordlines;
 use retry::Retries;
 use rewrites::Rewrites;
+use slc::SlcMode;
 use slow_die::SlowDie;
 use suspend::Suspend;
 use transfer::Transfer;
@@ -74,6 +76,7 @@ features! {
     cache: CacheModes,
     transfer: Transfer,
     slow_die: SlowDie,
+    slc: SlcMode,
 }
 
 asked! {

@@ -291,7 +291,7 @@ impl Disturb {
             let cycles = kernel.erases()[unit.index()] + 1;
             let all = state.reprograms + state.reprograms_before;
             let thousandths = self.limits.wear.thousandths(all, cycles).saturating_sub(1000);
-            kernel.note_wear(unit, thousandths as u32);
+            kernel.note_wear(unit, thousandths as i32);
         }
         self.look_anew(kernel, unit);
     }

@@ -13,7 +13,7 @@ use crate::kernel::{Keeping, Kept, Kernel, Saved};
 use crate::victim::UnitState;
 
 /// Words of a unit, besides two for each of its blocks.
-const WORDS: u64 = 5;
+const WORDS: u64 = 4;
 
 /// Bytes of what a state holds of read disturb.
 pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
@@ -37,7 +37,6 @@ impl Disturb {
                 state.end.number(),
                 state.rounds,
                 state.reprograms + state.reprograms_before,
-                kernel.more_wear_of(unit),
             ]);
             saved.of_mechanisms.extend(self.counters.saved(unit).flatten());
         }
@@ -53,7 +52,7 @@ impl Disturb {
         let end = kernel.geometry().end_slot();
         for unit in kernel.geometry().all_units() {
             let mut next = || words.next().copied();
-            let [flags, used, rounds, reprograms, wear] = [next()?, next()?, next()?, next()?, next()?];
+            let [flags, used, rounds, reprograms] = [next()?, next()?, next()?, next()?];
             let is_withheld = flags & 2 != 0;
             let is_plausible =
                 flags < 8 && used <= end.number() && is_withheld == (kernel.state_of(unit) == UnitState::Withheld);
@@ -76,9 +75,6 @@ impl Disturb {
                 reprograms_before: reprograms,
                 ..UnitFacts::default()
             };
-            if wear > 0 {
-                kernel.note_wear(unit, wear);
-            }
         }
         let mut sealed = kept.iter().filter(|kept| kept.how == Keeping::Sealed);
         if !sealed.all(|kept| self.states.of(kept.unit).end == kept.filled) {

@@ -44,7 +44,7 @@ impl Plane {
 
     /// Writes pages of a class.
     fn write(&mut self, class: usize, lpns: std::ops::Range<u32>) -> Unit {
-        let stream = self.kernel.streams().at([0, 0, 0, class]);
+        let stream = self.kernel.streams().at([0, 0, 0, class, 0]);
         let mut unit = None;
         for lpn in lpns.map(Lpn) {
             let place = self.kernel.place_new(FIRST, stream, lpn, true);
@@ -100,7 +100,7 @@ impl Plane {
 
     fn copy(&mut self, from: Ppn) {
         let (lpn, unit) = (self.kernel.lpn_at(from).expect("a valid page"), self.kernel.geometry().unit_of(from));
-        let stream = self.kernel.streams().at([0, 0, 0, self.disturb.class_of_copy(&self.kernel, lpn)]);
+        let stream = self.kernel.streams().at([0, 0, 0, self.disturb.class_of_copy(&self.kernel, lpn), 0]);
         self.disturb.page_read(&mut self.kernel, from);
         self.kernel.detach(unit, from);
         let place = self.kernel.place(FIRST, stream, lpn);
@@ -308,7 +308,7 @@ fn the_pages_of_a_shadow_unit_move_on() {
 #[test]
 fn guard_levels_are_programmed_with_the_data() {
     let mut plane = Plane::new("hot-low-density", &[("margin", 12.into())]);
-    let stream = plane.kernel.streams().at([0, 0, 0, HOT]);
+    let stream = plane.kernel.streams().at([0, 0, 0, HOT, 0]);
     let mut guards = 0;
     for lpn in 0..8 {
         plane.write(HOT, lpn..lpn + 1);

@@ -521,7 +521,7 @@ mod tests {
             let from = self.kernel.lookup(lpn).expect("a page that was written");
             let unit = self.kernel.geometry().unit_of(from);
             self.kernel.begin(FIRST, unit, Why::Room);
-            let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn), 0]);
+            let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn), 0, 0]);
             let mut group = Group::EMPTY;
             group.push(from);
             let how = self.migration.how(&self.kernel, FIRST, stream, &group).unwrap_or(How::OffChip);

@@ -114,7 +114,7 @@ impl Placing for Separation {
         classes[AXIS] = match (self, arrival) {
             (Separation::HostGc, Arrival::Host { .. }) => 0,
             (Separation::HostGc, Arrival::Copy) => 1,
-            (Separation::Dac(dac), Arrival::Host { is_mapped }) => dac.host_region(lpn, is_mapped),
+            (Separation::Dac(dac), Arrival::Host { is_mapped, .. }) => dac.host_region(lpn, is_mapped),
             (Separation::Dac(dac), Arrival::Copy) => dac.copy_region(lpn),
         };
         None

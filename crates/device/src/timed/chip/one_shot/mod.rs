@@ -158,7 +158,7 @@ impl Wordlines {
                 !is_of_it
             });
         }
-        if self.twice && command.len() > 0 {
+        if self.twice && command.len() > 0 && !flash.has_one_pass(flash.block_of(command.lead())) {
             self.begin_first_pass(flash, die, command);
         }
         (command.len() > 0, if was_due { None } else { self.next_due() })
@@ -176,7 +176,7 @@ impl Wordlines {
         for (at, &item) in command.items().iter().enumerate() {
             let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
             self.between[die.index()].push(WaitingPage::of(flash, item, command.cause_at(at)));
-            if flash.last_of_wordline(page) != page {
+            if flash.last_of_wordline(block, page) != page {
                 continue;
             }
             before.extend(flash.last_of_wordline_before(item.ppn).filter(|last| !flash.is_final_at(*last)));
@@ -194,8 +194,7 @@ impl Wordlines {
         command.set_pass(Pass::Second);
         for wordline in wordlines {
             self.between[die.index()].retain(|&WaitingPage { item, cause, .. }| {
-                let is_of_it =
-                    (flash.block_of(item.ppn), flash.last_of_wordline(flash.page_offset(item.ppn))) == wordline;
+                let is_of_it = flash.wordline_of(item.ppn) == wordline;
                 if is_of_it {
                     command.add_for(item, cause);
                 }
@@ -288,7 +287,7 @@ impl Wordlines {
 
 /// True if a program is under way or over, or about to be, with all its passes.
 fn is_settled(twice: bool, flash: &Flash, program: ProgramId) -> bool {
-    flash.is_whole(program) && (!twice || flash.is_next_whole(program))
+    flash.is_whole(program) && (!twice || flash.has_one_pass(program.0) || flash.is_next_whole(program))
 }
 
 /// True if wordlines are programmed as a whole.

@@ -170,13 +170,16 @@ fn is_read_again(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mu
     true
 }
 
-/// How often a page that was read just now has to be read again.
+/// How often a page that was read just now has to be read again. The levels of a block in SLC mode are far apart: never there.
 fn judge(context: &mut Context<'_>, ppn: Ppn) -> u8 {
     let Retries { media: Some(media), cycles, .. } = &mut context.chip.retries else { return 0 };
     let flash = &context.device.flash;
+    if flash.is_in_slc_mode(ppn) {
+        return 0;
+    }
     let (block, page) = (flash.block_of(ppn), flash.page_offset(ppn));
-    let state = flash.nand().blocks()[block.index()];
-    let endured = Endured { cycles: *cycles + state.erases, reads: state.reads };
+    let reads = flash.nand().blocks()[block.index()].reads;
+    let endured = Endured { cycles: *cycles + flash.nand().effective(block) as u32, reads };
     let correction = media.read(block, page, endured, context.now);
     if correction.retries > 0 && !context.draining {
         context.device.recorder.page_retried(correction.is_soft, correction.is_uncorrectable);
