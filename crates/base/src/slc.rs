@@ -7,7 +7,7 @@ use crate::units::Duration;
 pub static SLC_MODE: FeatureKey = FeatureKey {
     key: "slc_mode",
     noun: "SLC mode",
-    doc: "Whether blocks can be erased and programmed in a mode of one bit a cell, with times of its own.",
+    doc: "A mode of one bit a cell in which blocks can be erased and programmed, with times and a wear of its own.",
     choices: &[
         Choice { name: "none", doc: "A block of which only LSB pages are used takes the times of these.", params: &[] },
         Choice {
@@ -42,7 +42,7 @@ pub fn times(made: &Choices) -> Option<[Duration; 3]> {
     (selection.name == "on").then(|| ["read", "program", "erase"].map(|name| selection.time(name)))
 }
 
-/// What a P/E cycle in SLC mode spares a block, in thousandths of a cycle.
+/// Thousandths of a P/E cycle that one in SLC mode spares a block; 0 without the mode.
 pub fn spared_wear(made: &Choices) -> u32 {
     let selection = SLC_MODE.of(made);
     if selection.name == "on" { ((1.0 - selection.number("wear")) * 1000.0).round() as u32 } else { 0 }

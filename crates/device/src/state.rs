@@ -474,10 +474,10 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) ->
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
-    let wears = saved.more_wear.iter().zip(saved.erases.iter());
+    let mut wears = saved.more_wear.iter().zip(saved.erases.iter());
     alike
         && counts
-        && wears.into_iter().all(|(&more, &erases)| i64::from(erases) * 1000 + i64::from(more) >= 0)
+        && wears.all(|(&more, &erases)| i64::from(erases) * 1000 + i64::from(more) >= 0)
         && blocks.iter().all(|block| reached(&block.reads) && (block.next_page > 0 || !block.is_lsb_only()))
         && spare.iter().all(|&units| units >= shape.least_spare)
 }

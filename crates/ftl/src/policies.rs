@@ -79,7 +79,7 @@ pub struct Policies<'a> {
     pub wear: Option<Arc<Wear>>,
     /// The reads that pages take, as the FTL knows them; `None` where reads disturb nothing.
     pub reads: Option<ReadLimits>,
-    /// What a P/E cycle in SLC mode spares a block, in thousandths of one.
+    /// Thousandths of a P/E cycle that one in SLC mode spares a block.
     pub spared_wear: u32,
     /// Time in which the host fills a block.
     pub block_write: Duration,

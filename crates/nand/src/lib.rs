@@ -82,7 +82,7 @@ pub struct Nand {
     together: u32,
     /// Blocks of LSB pages are in a mode that commands tell apart.
     tells_modes: bool,
-    /// What cycles in SLC mode spare the blocks, where they wear them less.
+    /// Wear that cycles in SLC mode spared the blocks, where they wear them less.
     mode_wear: Option<Box<ModeWear>>,
     /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
     /// kept, as many as there can be.
@@ -265,22 +265,6 @@ impl Nand {
         Ok(())
     }
 
-    /// Has a block use its LSB pages only, until its next erase: upper pages are skipped, so that no
-    /// program can harm a page that was programmed before. For backup blocks and buffers in SLC mode.
-    ///
-    /// # Errors
-    /// [`Violation`] unless the block is erased.
-    pub fn use_lsb_only(&mut self, block: Block) -> Result<(), Violation> {
-        self.check_usable(block, Page::FIRST)?;
-        let state = &mut self.blocks[block.index()];
-        if state.next_page != 0 {
-            return Err(Violation::ModeOfUsedBlock { block, next: Page::new(state.next_page.into()) });
-        }
-        state.mark_lsb_only();
-        self.commit(block);
-        Ok(())
-    }
-
     /// Copies a page inside its plane, without its data leaving the chip: (block, page) to (block, page). Its errors are
     /// not corrected on the way, and some are added ([`Nand::keep_errors`]).
     ///
@@ -369,10 +353,6 @@ impl Nand {
         self.together = self.wordline_pages();
     }
 
-    fn is_lsb_only(&self, block: Block) -> bool {
-        self.blocks[block.index()].is_lsb_only()
-    }
-
     /// True if all pages that are programmed together with a page are: those of its flash page, or of its wordline.
     #[inline]
     pub fn is_whole(&self, block: Block, page: Page) -> bool {
@@ -396,21 +376,6 @@ impl Nand {
     pub fn last_of_wordline(&self, block: Block, page: Page) -> Page {
         let (page, together) = (page.number(), self.together_in(block));
         Page::new(page - page % together + together - 1)
-    }
-
-    /// From now on no command concerns blocks that use LSB pages only together with others.
-    pub fn tell_modes(&mut self) {
-        self.tells_modes = true;
-    }
-
-    /// True if one command may concern two blocks, as far as their modes go. The mode of a block that is not known yet is neither.
-    #[inline]
-    pub fn may_share_mode(&self, first: Block, second: Block) -> bool {
-        let mode = |block: Block| {
-            let state = &self.blocks[block.index()];
-            (state.is_lsb_only() || state.next_page > 0).then(|| state.is_lsb_only())
-        };
-        !self.tells_modes || mode(first).zip(mode(second)).is_some_and(|(first, second)| first == second)
     }
 
     /// Two pages of a block, by their offsets, are parts of one flash page, or the same one.
@@ -654,55 +619,11 @@ mod tests {
         assert!(!nand.is_whole(b(1), p(0)));
     }
 
-    /// A block in SLC mode programs the LSB flash page of a wordline by itself, and shares no command with others.
-    #[test]
-    fn blocks_in_slc_mode_are_apart() {
-        let mut nand = shaped(Multiplane::Pac, Cell::Mlc, ProgramOrder::Consecutive);
-        nand.program_wordlines();
-        nand.use_lsb_only(b(0)).unwrap();
-        assert_eq!((nand.together_in(b(0)), nand.together_in(b(3))), (1, 2));
-        nand.program(b(0), p(0)).unwrap();
-        assert!(nand.is_whole(b(0), p(0)));
-        assert_eq!(nand.program(b(0), p(1)), Err(Violation::UpperPage { block: b(0), page: p(1) }));
-        nand.program(b(3), p(0)).unwrap();
-        let places = [(b(0), p(0)), (b(3), p(0))];
-        nand.check_multiplane(OpKind::Read, places).unwrap();
-        assert!(nand.may_share_mode(b(0), b(3)));
-        nand.tell_modes();
-        let refused = Violation::MultiplaneModes { kind: OpKind::Read, first: b(0), second: b(3) };
-        assert_eq!(nand.check_multiplane(OpKind::Read, places), Err(refused));
-        assert!(!nand.may_share_mode(b(0), b(3)));
-        assert!(!nand.may_share_mode(b(1), b(4)), "the modes of empty blocks are not known yet");
-        nand.erase(b(0)).unwrap();
-        assert_eq!(nand.together_in(b(0)), 2, "an erase ends the mode");
-    }
-
-    #[test]
-    fn a_cycle_in_slc_mode_wears_a_block_less() {
-        let mut nand = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
-        nand.keep_mode_wear(900);
-        for _ in 0..3 {
-            nand.use_lsb_only(b(0)).unwrap();
-            nand.program(b(0), p(0)).unwrap();
-            nand.erase(b(0)).unwrap();
-        }
-        nand.program(b(0), p(0)).unwrap();
-        nand.erase(b(0)).unwrap();
-        assert_eq!((nand.blocks()[0].erases, nand.effective(b(0)), nand.effective(b(1))), (4, 1.3, 0.0));
-        let saved = nand.save();
-        let mut other = shaped(Multiplane::Off, Cell::Mlc, ProgramOrder::Consecutive);
-        other.keep_mode_wear(900);
-        other.restore(saved.clone()).unwrap();
-        assert_eq!((other.effective(b(0)), other.save()), (1.3, saved.clone()));
-        let spared = vec![4001; saved.spared.len()];
-        assert!(other.restore(crate::saved::SavedArray { spared, ..saved }).is_err(), "more than it had");
-    }
-
     fn nand(multiplane: Multiplane) -> Nand {
         shaped(multiplane, Cell::Mlc, ProgramOrder::Consecutive)
     }
 
-    fn shaped(multiplane: Multiplane, cell: Cell, program_order: ProgramOrder) -> Nand {
+    pub(crate) fn shaped(multiplane: Multiplane, cell: Cell, program_order: ProgramOrder) -> Nand {
         array([4, 2, 3, 4], (cell, program_order), multiplane, StoreKind::Stamps)
     }
 

@@ -31,7 +31,7 @@ pub struct SavedArray {
     pub reads_before: Vec<u32>,
     /// By block, P/E cycles with reprogramming; likewise.
     pub cycles: Vec<Cycles>,
-    /// By block, what cycles in SLC mode spared it, in thousandths of a cycle; empty where every cycle wears alike.
+    /// By block, the wear that cycles in SLC mode spared it, in thousandths of a cycle; empty where every cycle wears alike.
     #[serde(with = "base::bulk")]
     pub spared: Vec<u32>,
     /// Words that stand for the data of the pages, in order. Empty where pages store nothing.

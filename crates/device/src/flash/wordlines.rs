@@ -5,7 +5,7 @@ use base::{Block, Geometry, Page, Ppn};
 use super::{Flash, InProgram, ProgramId, obey};
 
 impl Flash {
-    /// Whether all pages of a program are placed.
+    /// All pages of a program are placed.
     #[inline]
     pub(crate) fn is_whole(&self, (block, number): ProgramId) -> bool {
         (number + 1) * self.nand.together_in(block) <= self.next_page_of(block)
@@ -36,7 +36,7 @@ impl Flash {
         self.nand.last_of_wordline(block, page) == page
     }
 
-    /// Whether all pages of the program behind one are placed as well, if there is one.
+    /// All pages of the program behind one are placed as well, if there is one.
     pub(crate) fn is_next_whole(&self, (block, number): ProgramId) -> bool {
         let is_last = (number + 1) * self.nand.together_in(block) == self.geometry.pages_per_block;
         is_last || self.is_whole((block, number + 1))
@@ -53,7 +53,7 @@ impl Flash {
         (block, self.last_of_wordline(block, page))
     }
 
-    /// Whether the block of a page is in SLC mode: it uses LSB pages only, and the chip has such a mode.
+    /// The block of a page is in SLC mode: it uses LSB pages only, and the chip has such a mode.
     #[inline]
     pub(crate) fn is_in_slc_mode(&self, ppn: Ppn) -> bool {
         self.tells_modes && self.nand.blocks()[self.address(ppn).0.index()].is_lsb_only()

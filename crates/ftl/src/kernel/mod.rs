@@ -76,7 +76,7 @@ pub(crate) struct Kernel {
     user_pages: u32,
     units: Vec<UnitRecord>,
     erases: Vec<u32>,
-    /// What a P/E cycle in SLC mode spares a unit, in thousandths of one.
+    /// Thousandths of a P/E cycle that one in SLC mode spares a unit.
     spared_wear: u32,
     /// By unit: wear besides erases, in thousandths of a P/E cycle; empty where there is none.
     more_wear: Vec<i32>,

@@ -1,4 +1,4 @@
-//! What can be chosen of the pseudo-SLC cache.
+//! The choices of the pseudo-SLC cache.
 
 use base::{Choice, Param, ParamKind, Seam, Selection};
 

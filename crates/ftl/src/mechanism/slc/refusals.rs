@@ -1,4 +1,4 @@
-//! What the pseudo-SLC cache cannot be combined with.
+//! Combinations that the pseudo-SLC cache refuses.
 
 use base::Cell;
 
