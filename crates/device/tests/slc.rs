@@ -61,6 +61,23 @@ fn cached(summary: &Value, name: &str) -> f64 {
     figure(summary, &format!("policy.slc_cache.{name}"))
 }
 
+/// A cycle of a cached block wears it by `wear` of another one, and the whole device by the sum.
+#[test]
+fn cycles_in_slc_mode_wear_by_their_part() {
+    for part in [0.0, 0.25, 1.0] {
+        let mut config = fill_of(Cell::Tlc, 1.0, 3.0);
+        equip(&mut config.device, "slc_mode", "on", &[("wear", part.into())]);
+        let summary = run(&config);
+        let in_mode = cached(&summary, "erases_of_fixed") + cached(&summary, "erases_of_lent");
+        let expected = cached(&summary, "erases_of_others") + part * in_mode;
+        let worn = figure(&summary, "wear.effective_erases.mean") * 400.0;
+        assert!(
+            (worn - expected).abs() < 1e-6 && in_mode > 300.0,
+            "{part}: {worn} of {expected}, {in_mode} in the mode"
+        );
+    }
+}
+
 /// With all free blocks lent, the cache takes C ÷ b. With a part of them, the rest of the blocks takes what comes then. After that each
 /// page at full density takes the folding of 1 ÷ (b − 1) pages.
 #[test]
