@@ -95,7 +95,7 @@ def test_the_end_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert logs["SMART"]["critical_warning"] == 8
     assert summary["policy"]["bad_blocks"]["exhausted"] == 0, "an end comes when nothing is spare any more"
     assert logs["SMART"]["available_spare"] == 0
-    assert logs["SMART"]["media_errors"] == summary["policy"]["bad_blocks"]["failed_reads"]
+    assert logs["SMART"]["media_errors"] == summary["host"]["failed_reads"]
     assert logs["C0h"]["Endurance estimate"] == summary["end_of_life"]["lifetime_bytes"]
     programs = summary["flash"]["page_programs"]
     assert logs["C0h"]["Physical media units written"] == programs * 4096

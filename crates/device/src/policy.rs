@@ -29,9 +29,6 @@ pub(crate) fn figures(device: &Device) -> Map<String, Value> {
             put(ftl::slc::SEAM.key, name, json!(bytes as f64 / counters.bytes_written as f64));
         }
     }
-    if device.flash.has_lives() {
-        put(ftl::retirement::KEY, "failed_reads", json!(device.failed_reads));
-    }
     if let Some(locality) = &device.locality {
         put("separation", "omega_samples", json!(locality.count()));
         for (name, quantile) in [("omega_p10", 0.1), ("omega_p50", 0.5), ("omega_p90", 0.9)] {

@@ -82,7 +82,6 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
     }
     device.recorder.reset(Instant::ZERO);
     device.watchdog.restart();
-    device.failed_reads = 0;
     Ok(report)
 }
 

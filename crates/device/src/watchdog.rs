@@ -107,7 +107,7 @@ fn bound(config: &Config, geometry: &Geometry) -> u64 {
 fn served(counters: &Counters) -> u64 {
     let pages: u64 = [Cause::Host, Cause::Rmw, Cause::Pad].iter().flat_map(|&cause| counters.ops[cause as usize]).sum();
     let buffered = counters.buffer_hits + counters.buffer_read_hits + counters.buffer_evictions + counters.buffer_drops;
-    pages + buffered + counters.unmapped_reads + counters.requests()
+    pages + buffered + counters.unmapped_reads + counters.failed_reads + counters.requests()
 }
 
 /// The report on a device that stands still, and on the requests in it.

@@ -95,7 +95,7 @@ fn random_devices_live_to_a_good_end() {
         assert!(has_reached_end(&summary), "case {seed}: {summary:#}");
         ended += 1;
         lost += u64::from(bad("lost_pages") > 0.0);
-        failed_reads += bad("failed_reads");
+        failed_reads += figure(&summary, "host.failed_reads");
         by[0] += bad("failed_programs");
         by[1] += bad("failed_erases");
         if keeps_all(&config) && bad("exhausted") == 0.0 {

@@ -605,6 +605,48 @@ fn mappings() -> Vec<&'static str> {
     seam.choices.iter().map(|choice| choice.name).collect()
 }
 
+/// Data of which nothing can be corrected, beside every mechanism: a collection loses them, and the host is told. The stamps say that no
+/// other data are read in their place.
+#[test]
+fn what_cannot_be_corrected_is_lost_beside_every_mechanism() {
+    let is_of_these = |mechanism: &Mechanism| {
+        !mechanism.is_fault() && !matches!(mechanism, Mechanism::SavedState | Mechanism::Feature("media", _))
+    };
+    let all: Vec<Mechanism> = Mechanism::all().into_iter().filter(is_of_these).collect();
+    let with = |mapping| {
+        let pair =
+            move |&other: &Mechanism| Pair { mapping, executor: Executor::Timed, both: [other, Mechanism::Stamps] };
+        all.iter().map(pair).collect::<Vec<_>>()
+    };
+    let pairs: Vec<Pair> = mappings().into_iter().flat_map(with).collect();
+    let figures = on_all_processors(&pairs, |pair| {
+        let mut config = pair.config();
+        let hopeless = [
+            ("age", ParamValue::Time(YEAR)),
+            ("steps", 1.into()),
+            ("soft_gain", 1.0.into()),
+            ("correctable", 8.into()),
+        ];
+        equip(&mut config.device, "media", "table", &hopeless);
+        device::check(&config).ok()?;
+        let summary =
+            simulate(&config, None).unwrap_or_else(|error| panic!("{} {:?}: {error}", pair.mapping, pair.both));
+        Some(["flash.retried.lost", "host.failed_reads"].map(|name| figure(&summary, name)))
+    });
+    for (pair, figures) in pairs.iter().zip(&figures) {
+        let Some([lost, failed]) = *figures else { continue };
+        // A copyback passes ECC by.
+        let loses = !pair.both.contains(&Mechanism::Choice("migration", "copyback"));
+        assert!(
+            (lost > 0.0) == loses && failed > 0.0,
+            "{} {:?}: {lost} lost, {failed} failed",
+            pair.mapping,
+            pair.both[0]
+        );
+    }
+    assert!(figures.iter().flatten().count() > 80, "most of them run");
+}
+
 /// Numbers of reasons. A reason that the table has already keeps its number, so that a lifted refusal changes its own cells.
 struct Reasons(BTreeMap<String, usize>);
 

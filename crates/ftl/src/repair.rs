@@ -132,6 +132,13 @@ impl<M: Mechanisms> PageMap<M> {
         }
     }
 
+    /// The page at a place cannot be corrected. Returns whether data of the host are lost with it.
+    pub(crate) fn lose_at(&mut self, at: Ppn) -> bool {
+        let Some(lpn) = self.kernel.lpn_at(at) else { return false };
+        self.lose(lpn);
+        !self.kernel.is_of_map(lpn)
+    }
+
     /// True for a page whose data were lost, and that was neither written nor trimmed since.
     pub(crate) fn is_lost(&self, lpn: Lpn) -> bool {
         self.lost.contains(&lpn) && !self.kernel.is_mapped(lpn)

@@ -32,6 +32,8 @@ pub struct Counters {
     pub bytes_trimmed: u64,
     /// Page reads of never-written pages, answered without flash.
     pub unmapped_reads: u64,
+    /// Page reads of the host that end in an error: their data cannot be corrected, or were lost.
+    pub failed_reads: u64,
     /// Flash operations by `[cause][kind]`: pages read, pages programmed, blocks erased.
     pub ops: [[u64; 3]; CAUSES],
     /// Pages moved inside their plane, by cause.
@@ -256,6 +258,7 @@ impl Counters {
             bytes_written: f(self.bytes_written, other.bytes_written),
             bytes_trimmed: f(self.bytes_trimmed, other.bytes_trimmed),
             unmapped_reads: f(self.unmapped_reads, other.unmapped_reads),
+            failed_reads: f(self.failed_reads, other.failed_reads),
             ops: by_kind(&self.ops, &other.ops),
             copybacks: by_cause(&self.copybacks, &other.copybacks),
             reprograms: f(self.reprograms, other.reprograms),

@@ -65,6 +65,8 @@ pub struct Retried {
     pub soft: u64,
     /// Of those, the ones that could not be corrected even so.
     pub uncorrectable: u64,
+    /// Of those, pages of the host that were to be moved, and are lost.
+    pub lost: u64,
 }
 
 /// Collects counters, latencies, busy times and the series of one run.
@@ -302,6 +304,11 @@ impl Recorder {
         self.retried.pages += 1;
         self.retried.soft += u64::from(is_soft);
         self.retried.uncorrectable += u64::from(is_uncorrectable);
+    }
+
+    /// A page of the host that was to be moved is lost.
+    pub fn page_lost(&mut self) {
+        self.retried.lost += 1;
     }
 
     /// Pages that had to be read again; `None` where operations take no time.

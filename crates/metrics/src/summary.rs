@@ -95,6 +95,7 @@ fn host(recorder: &Recorder) -> Value {
         "flushes": c.host_flushes,
         "bytes_trimmed": c.bytes_trimmed,
         "unmapped_reads": c.unmapped_reads,
+        "failed_reads": c.failed_reads,
         "admission": recorder.admission.as_ref().map(|admission| admission.to_json()),
         "trim_latency_us": recorder.latency(RequestKind::Trim).to_json(),
         "flush_latency_us": recorder.latency(RequestKind::Flush).to_json(),
@@ -141,6 +142,7 @@ fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>
             "pages": retried.map(|all| all.pages),
             "soft": retried.map(|all| all.soft),
             "uncorrectable": retried.map(|all| all.uncorrectable),
+            "lost": retried.map(|all| all.lost),
         },
     })
 }
@@ -271,7 +273,7 @@ mod tests {
                     "/host",
                     "reads writes trims bytes_read bytes_written simulated_s iops read_iops write_iops \
                      throughput_mb_s latency_us read_latency_us write_latency_us \
-                     flushes bytes_trimmed unmapped_reads admission trim_latency_us flush_latency_us",
+                     flushes bytes_trimmed unmapped_reads failed_reads admission trim_latency_us flush_latency_us",
                 ),
                 ("/host/latency_us", LATENCY),
                 ("/host/read_latency_us", LATENCY),
@@ -287,7 +289,7 @@ mod tests {
                 ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
                 ("/flash/suspends", "programs erases overhead_s"),
                 ("/flash/cache_mode", "reads programs"),
-                ("/flash/retried", "pages soft uncorrectable"),
+                ("/flash/retried", "pages soft uncorrectable lost"),
                 ("/gc", "invocations foreground forward preempted moved_pages moved_per_victim"),
                 ("/utilisation", "channel die"),
                 ("/utilisation/channel", "host gc idle transfer"),

@@ -56,7 +56,7 @@ def _data_units(size: int) -> int:
 
 
 def _uncorrectable(s: Summary) -> int:
-    return (s["flash"]["retried"]["uncorrectable"] or 0) + (_bad(s, "failed_reads") or 0)
+    return int(s["host"]["failed_reads"]) + (s["flash"]["retried"]["lost"] or 0)
 
 
 def _hours(s: Summary) -> int | None:
@@ -113,7 +113,7 @@ FIELDS = (
     Field(
         SMART,
         "media_errors",
-        "`flash.retried.uncorrectable` + `policy.bad_blocks.failed_reads`",
+        "`host.failed_reads` + `flash.retried.lost`",
         _uncorrectable,
     ),
     Field(C0H, "Physical media units written", "`waf` × `host.bytes_written`, in bytes", _media_written),

@@ -331,6 +331,8 @@ def notes(result: Result) -> list[str]:
     notes += [f"{count(tally[key])} {words}" for key, words in MOVED.items() if tally.get(key)]
     if unmapped := result.summary["host"]["unmapped_reads"]:
         notes.append(f"{count(unmapped)} page reads of never-written pages, answered without flash")
+    if failed := result.summary["host"].get("failed_reads"):
+        notes.append(f"{count(failed)} page reads ended in an error: their data are lost")
     return notes
 
 

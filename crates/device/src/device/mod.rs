@@ -56,8 +56,6 @@ pub(crate) struct Device {
     pub(crate) watchdog: Watchdog,
     /// A page of the host was not taken: the device is read-only.
     pub(crate) has_refused: bool,
-    /// Reads of pages that were lost.
-    pub(crate) failed_reads: u64,
 }
 
 /// The kind of store that a configuration asks for.
@@ -141,7 +139,6 @@ impl Device {
             paced: has.ahead.filter(|_| Schedule::new(config.ftl.get("gc_schedule")).paced().is_some()),
             watchdog: Watchdog::new(config, &geometry),
             has_refused: false,
-            failed_reads: 0,
         })
     }
 
@@ -265,16 +262,11 @@ impl Device {
 
     /// The host reads a page that is nowhere: it was never written, or its data were lost, which the host is told as an error.
     pub(crate) fn note_unmapped(&mut self, lpn: Lpn) {
-        if self.flash.has_lives() && self.is_lost(lpn) {
-            self.failed_reads += 1;
+        if self.ftl.is_lost(lpn) {
+            self.recorder.counters.failed_reads += 1;
         } else {
             self.recorder.counters.unmapped_reads += 1;
         }
-    }
-
-    /// True for a page whose data were lost: a read of it is an error.
-    pub(crate) fn is_lost(&self, lpn: Lpn) -> bool {
-        self.has.pages.is_some_and(|pages| pages.is_lost(&self.ftl, lpn))
     }
 
     /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.

@@ -251,7 +251,7 @@ impl Device {
             // When the device has come to its end, what is newer is in the controller, or the host was not told of it.
             let oldest = if self.is_read_only() { oracle.programmed[lpn.index()] } else { newest };
             match self.ftl.lookup(lpn) {
-                None if self.is_lost(lpn) || oldest == 0 => {}
+                None if self.ftl.is_lost(lpn) || oldest == 0 => {}
                 None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
                 Some(ppn) => {
                     let stamp = Stamp::unpack(self.flash.waiting(ppn).data);

@@ -502,7 +502,7 @@ impl Life<'_> {
             // Pages in the write buffer are newer than what flash holds; after a cut it is empty.
             let found = version_of(&self.device, lpn);
             // Of a write that the device could not take any more the host was told, and that reads of the page are errors.
-            let is_told = newest > promised && self.device.is_lost(Lpn(lpn));
+            let is_told = newest > promised && self.device.ftl.is_lost(Lpn(lpn));
             let is_kept = is_told || (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })

@@ -135,6 +135,79 @@ fn what_no_voltage_corrects_is_decoded_softly_and_then_given_up() {
     }
 }
 
+/// A device of which no page that it was filled with can be corrected.
+fn hopeless(units: &str) -> Config {
+    let mut config = plain(1, 1, 1, 1, 24, 12);
+    choose(&mut config.ftl, "map_unit", units, &[]);
+    config.device.user_capacity = 16 * 12 * 8192;
+    config = filled(&config, 16 * 12);
+    age(&mut config, &[("steps", 1.into()), ("soft_gain", 1.0.into())]);
+    config.run.payload = config::model::Payload::Stamp;
+    config
+}
+
+fn figure(summary: &Value, of: &str) -> f64 {
+    summary.pointer(of).and_then(Value::as_f64).unwrap_or_else(|| panic!("{of} in {summary}"))
+}
+
+fn of_trace(config: &Config, rows: &[(u64, &str, u64, u64)]) -> Value {
+    let mut config = config.clone();
+    let trace = TraceFile::new(rows);
+    config.workload.source = trace.source();
+    config.workload.end = config::model::End { rounds: Some(1), ..Default::default() };
+    run(&config)
+}
+
+#[test]
+fn what_cannot_be_corrected_is_an_error_once_for_each_unit_of_a_request() {
+    for (units, size) in [("page", 8192), ("4KiB", 4096), ("1KiB", 1024)] {
+        let config = hopeless(units);
+        let failed = |rows: &[(u64, &str, u64, u64)]| figure(&of_trace(&config, rows), "/host/failed_reads");
+        assert_eq!(failed(&[(0, "Read", 0, size)]), 1.0, "{units}");
+        assert_eq!(failed(&[(0, "Read", 5 * size, 3 * size), (9_000_000, "Read", 5 * size, size)]), 4.0, "{units}");
+        // What the run writes can be read, and a part of a page needs the rest of it.
+        assert_eq!(failed(&[(0, "Write", 0, 8192), (9_000_000, "Read", 0, 8192)]), 0.0, "{units}");
+        assert_eq!(failed(&[(0, "Write", 0, 512), (99_000_000, "Read", 0, size)]), 1.0, "{units}");
+    }
+}
+
+/// Collections lose what they cannot correct. Each page of the host is written by the run, or lost, or where it was; in no case are other
+/// data read.
+#[test]
+fn what_a_collection_cannot_correct_is_lost_and_the_host_is_told() {
+    for mapping in ["page", "dftl", "fast"] {
+        for units in ["page", "4KiB"] {
+            let mut config = hopeless(units);
+            if mapping == "fast" {
+                if units != "page" {
+                    continue;
+                }
+                choose(&mut config.ftl, "mapping", "fast", &[]);
+                choose(&mut config.ftl, "victim", "fifo", &[]);
+            }
+            if mapping == "dftl" {
+                config.device.blocks_per_plane += 2;
+                choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(8 * 100))]);
+            }
+            let all = 16 * 12;
+            // Every other page is written again, many times over.
+            let mut rows: Vec<_> =
+                (0..600u64).map(|at| (at * 20_000_000, "Write", at * 14 % all * 8192, 8192)).collect();
+            let whole = of_trace(&config, &rows);
+            let lost = figure(&whole, "/flash/retried/lost");
+            assert!(lost > 10.0, "{mapping} {units}: {lost} lost");
+            assert_eq!(figure(&whole, "/host/failed_reads"), 0.0);
+            rows.extend((0..all).map(|at| (20_000_000_000 + at * 20_000_000, "Read", at * 8192, 8192)));
+            let read = of_trace(&config, &rows);
+            assert_eq!(figure(&read, "/flash/retried/lost"), lost, "the same run");
+            // The other pages were written but once, before the run.
+            let parts = if units == "page" { 1.0 } else { 2.0 };
+            assert_eq!(figure(&read, "/host/failed_reads"), 96.0 * parts, "{mapping} {units}");
+            assert_eq!(figure(&read, "/host/unmapped_reads"), 0.0);
+        }
+    }
+}
+
 #[test]
 fn superpages_are_refused() {
     let mut config = plain(2, 1, 1, 1, 16, 12);

@@ -117,6 +117,13 @@ calls! {
         /// Forgets a logical page. Returns whether it was mapped.
         fn trim(&mut self, lpn: Lpn) -> bool;
 
+        /// The data of a page of the array cannot be corrected, and are lost; those of the map are made again. Returns whether they are
+        /// the host's.
+        fn lose(&mut self, at: Ppn) -> bool;
+
+        /// True for a page of the host whose data were lost, and that was neither written nor trimmed since: a read of it is an error.
+        fn is_lost(&self, lpn: Lpn) -> bool;
+
         /// Begins and ends what is due in a domain, until there is an operation to carry out. Its pages are put into `group`.
         fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step>;
 

@@ -70,6 +70,14 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
         true
     }
 
+    fn lose(&mut self, at: Ppn) -> bool {
+        self.lose_at(at)
+    }
+
+    fn is_lost(&self, lpn: Lpn) -> bool {
+        PageMap::is_lost(self, lpn)
+    }
+
     #[inline(always)]
     fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         PageMap::next_step(self, domain, group)

@@ -49,11 +49,6 @@ impl PageMapping {
         of_pages!(&ftl.mapping, page => page.is_read_only())
     }
 
-    /// True for a page whose data were lost, and that was neither written nor trimmed since: a read of it is an error.
-    pub fn is_lost(self, ftl: &Ftl, lpn: Lpn) -> bool {
-        of_pages!(&ftl.mapping, page => page.is_lost(lpn))
-    }
-
     /// Map, units and wear, for a state file.
     ///
     /// # Panics

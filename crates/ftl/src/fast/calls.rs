@@ -57,7 +57,18 @@ impl Mapping for Fast {
     }
 
     fn trim(&mut self, lpn: Lpn) -> bool {
+        self.lost.remove(&lpn);
         Fast::trim(self, lpn)
+    }
+
+    fn lose(&mut self, at: Ppn) -> bool {
+        let Some(lpn) = self.lpn_at(at) else { return false };
+        self.lost.insert(lpn);
+        Fast::trim(self, lpn)
+    }
+
+    fn is_lost(&self, lpn: Lpn) -> bool {
+        self.lost.contains(&lpn) && Fast::lookup(self, lpn).is_none()
     }
 
     #[inline]

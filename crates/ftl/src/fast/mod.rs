@@ -37,6 +37,8 @@ mod invariants;
 mod merge;
 mod refusals;
 
+use std::collections::BTreeSet;
+
 use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection, Slot, Unit};
 use engine::FlatArray;
 
@@ -296,6 +298,8 @@ pub struct Fast {
     domains: Vec<LogDomain>,
     pool: AnyPool,
     merges: Merges,
+    /// Pages whose data could not be corrected when a merge read them, unless they were written since.
+    lost: BTreeSet<Lpn>,
 }
 
 /// Logical blocks that a domain needs for a user space.
@@ -382,6 +386,7 @@ impl Fast {
             domains: vec![LogDomain::PRISTINE; shape.domains as usize],
             pool: AnyPool::build(block_allocation, shape),
             merges: Merges::default(),
+            lost: BTreeSet::new(),
             options,
             geometry,
         };
@@ -457,6 +462,11 @@ impl Fast {
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
         self.reverse[ppn.index()] != NONE
+    }
+
+    /// The logical page whose newest version a physical page is.
+    fn lpn_at(&self, at: Ppn) -> Option<Lpn> {
+        Some(self.reverse[at.index()]).filter(|&lpn| lpn != NONE).map(Lpn)
     }
 
     /// Log blocks of a domain that are free. Blocks are merged when none is left.

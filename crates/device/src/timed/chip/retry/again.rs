@@ -4,23 +4,35 @@ use base::{Cause, OpKind};
 
 use crate::timed::command::{Command, Item};
 
+/// How often a page has to be read yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) reads: u8,
+    /// It cannot be corrected even then.
+    pub(super) is_uncorrectable: bool,
+}
+
+impl Left {
+    const NOTHING: Left = Left { reads: 0, is_uncorrectable: false };
+}
+
 /// Pages of one command that are read again together.
 #[derive(Clone, Copy)]
 struct PagesAgain {
     command: Command,
     /// By page, how often it has to be read after that.
-    after: [u8; ftl::MAX_PAGES],
+    after: [Left; ftl::MAX_PAGES],
 }
 
 impl PagesAgain {
-    const NONE: PagesAgain = PagesAgain { command: Command::NONE, after: [0; ftl::MAX_PAGES] };
+    const NONE: PagesAgain = PagesAgain { command: Command::NONE, after: [Left::NOTHING; ftl::MAX_PAGES] };
 
     #[inline]
     fn is_due(&self) -> bool {
         self.command.len() > 0
     }
 
-    fn add(&mut self, item: Item, after: u8) {
+    fn add(&mut self, item: Item, after: Left) {
         if !self.is_due() {
             self.command.begin(OpKind::Read, Cause::Retry);
         }
@@ -38,7 +50,7 @@ pub(super) struct Again {
     /// Pages of the die's command that fail are of those.
     is_behind: bool,
     /// By page of the command that the die has, how often it has to be read after that, if it reads again.
-    now: [u8; ftl::MAX_PAGES],
+    now: [Left; ftl::MAX_PAGES],
     reads_again: bool,
 }
 
@@ -47,7 +59,7 @@ impl Again {
         next: PagesAgain::NONE,
         behind: PagesAgain::NONE,
         is_behind: false,
-        now: [0; ftl::MAX_PAGES],
+        now: [Left::NOTHING; ftl::MAX_PAGES],
         reads_again: false,
     };
 
@@ -69,12 +81,12 @@ impl Again {
     }
 
     /// How often a page of the die's command has to be read after this one, where the command reads again.
-    pub(super) fn left(&self, at: usize) -> u8 {
+    pub(super) fn left(&self, at: usize) -> Left {
         self.now[at]
     }
 
     /// A page has to be read again, and so many times after that.
-    pub(super) fn add(&mut self, item: Item, after: u8) {
+    pub(super) fn add(&mut self, item: Item, after: Left) {
         if self.is_behind { &mut self.behind } else { &mut self.next }.add(item, after);
     }
 

@@ -14,12 +14,12 @@ use nand::media::{Endured, Media, MediaSetup, MediaShape};
 
 use crate::errors::Refusal;
 use crate::gang;
-use crate::timed::command::{Carried, Command};
+use crate::timed::command::{Carried, Command, Item};
 use crate::timed::context::Context;
 use crate::timed::die::{Bus, DieRecord, Phase, count};
 use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Timing};
-use again::Again;
+use again::{Again, Left};
 
 /// Read retries.
 pub(in crate::timed) struct Retries {
@@ -128,7 +128,7 @@ fn programmed(context: &mut Context<'_>, command: &Command, until: Instant) {
 #[inline(never)]
 fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
     let (at, command) = (usize::from(record.sent), &record.command);
-    let retries = if command.cause() == Cause::Retry {
+    let left = if command.cause() == Cause::Retry {
         context.chip.retries.dies[die.index()].left(at)
     } else {
         if at == 0 {
@@ -136,15 +136,30 @@ fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
         }
         judge(context, command.item(at).ppn)
     };
-    if retries == 0 {
+    let item = command.item(at);
+    if left.reads == 0 {
+        if left.is_uncorrectable {
+            give_up(context, item);
+        }
         return false;
     }
-    let item = command.item(at);
-    context.chip.retries.dies[die.index()].add(item, retries - 1);
+    context.chip.retries.dies[die.index()].add(item, Left { reads: left.reads - 1, ..left });
     if let Carried::Transaction(page) = item.carried {
         context.note(|waits, now| waits.wait_for_die(now, page, die, false));
     }
     true
+}
+
+/// A page was read for the last time, and cannot be corrected: the host that wants it gets an error, and where it was to be moved it is
+/// lost. Its collection goes on without it, as without a page that was overwritten meanwhile.
+#[cold]
+fn give_up(context: &mut Context<'_>, item: Item) {
+    match item.carried {
+        Carried::Transaction(_) if !context.draining => context.device.recorder.counters.failed_reads += 1,
+        Carried::Transaction(_) => {}
+        Carried::Domain(_) if context.device.ftl.lose(item.ppn) => context.device.recorder.page_lost(),
+        Carried::Domain(_) => {}
+    }
 }
 
 /// Pages that could not be corrected are read again, once a read that follows in cache mode has left the registers.
@@ -171,11 +186,11 @@ fn is_read_again(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mu
 }
 
 /// How often a page that was read just now has to be read again. The levels of a block in SLC mode are far apart: never there.
-fn judge(context: &mut Context<'_>, ppn: Ppn) -> u8 {
-    let Retries { media: Some(media), cycles, .. } = &mut context.chip.retries else { return 0 };
+fn judge(context: &mut Context<'_>, ppn: Ppn) -> Left {
+    let Retries { media: Some(media), cycles, .. } = &mut context.chip.retries else { return Left::default() };
     let flash = &context.device.flash;
     if flash.is_in_slc_mode(ppn) {
-        return 0;
+        return Left::default();
     }
     let (block, page) = (flash.block_of(ppn), flash.page_offset(ppn));
     let reads = flash.nand().blocks()[block.index()].reads;
@@ -184,5 +199,5 @@ fn judge(context: &mut Context<'_>, ppn: Ppn) -> u8 {
     if correction.retries > 0 && !context.draining {
         context.device.recorder.page_retried(correction.is_soft, correction.is_uncorrectable);
     }
-    correction.retries
+    Left { reads: correction.retries, is_uncorrectable: correction.is_uncorrectable }
 }
