@@ -20,6 +20,7 @@ impl Image {
         if !self.lives() {
             return Ok(());
         }
+        self.place.give_room_back();
         self.place.write(self.data_length, part)?;
         self.place.sync()?;
         self.set_word(header::CHECKPOINT, bytes.len() as u64);

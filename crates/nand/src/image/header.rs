@@ -108,7 +108,7 @@ impl Image {
         let length = file.metadata().map_err(io("opened"))?.len();
         if writes && length == 0 {
             make(&mut file, records, data).map_err(io("made"))?;
-            let mut place = Backing::of_file(file, records, writes).map_err(io("mapped"))?;
+            let mut place = Backing::of_file(file, records, writes, shape, page_size).map_err(io("mapped"))?;
             write_header(place.header(), page_size, identity);
             return Ok(Image::over(place, shape, page_size, slots));
         }
@@ -118,7 +118,7 @@ impl Image {
             let found = format!("it has {length} bytes, and {expected} are right");
             return Err(ImageError::Damaged { path: path.to_owned(), found });
         }
-        let place = Backing::of_file(file, records, writes).map_err(io("mapped"))?;
+        let place = Backing::of_file(file, records, writes, shape, page_size).map_err(io("mapped"))?;
         Ok(Image::over(place, shape, page_size, slots))
     }
 }

@@ -1,7 +1,7 @@
 //! The image of an array: one sparse file that holds what its pages store, and all that the array remembers.
 //!
-//! A header, then a record for each block, then a record for each page, then the data of the pages. The records are mapped into
-//! memory; data are written with `pwrite`, so that a full disk is an error and no signal.
+//! A header, then a record for each block, then a record for each page, then the data of the pages. All is mapped into memory; data that
+//! have no room on the disk yet are written with `pwrite`, so that a full disk is an error and no signal.
 //!
 //! **A process killed at any instant leaves what a power cut at that operation leaves.** The data of a page are written first, then its
 //! record, and then, as one word, the state of its block: until that word is written the page is not programmed. An erase is that
@@ -13,6 +13,7 @@ mod frames;
 mod header;
 mod load;
 mod place;
+mod region;
 mod safe;
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -206,11 +207,10 @@ impl Image {
         self.set_changed(self.at_page(index) + 2, 0);
     }
 
-    /// A block was erased: its pages store nothing, and take no room on the disk.
+    /// A block was erased: its pages store nothing.
     pub(crate) fn forget(&mut self, block: usize) {
         if self.lives() {
-            let length = self.pages_per_block as u64 * self.page_size as u64;
-            self.place.free(block as u64 * length, length);
+            self.place.free(block);
         }
         for index in block * self.pages_per_block..(block + 1) * self.pages_per_block {
             self.forget_page(index);
