@@ -715,15 +715,14 @@ fn small_device_on_units(subset: Subset, seed: u64, parts: u32) -> Config {
     config
 }
 
-/// The same with half, a quarter and an eighth of a flash page to a unit: a random device of each subset, or at every operation one
-/// of each for each of the three.
+/// The same with half, a quarter and an eighth of a flash page to a unit, in turn: a random device of each subset.
 #[test]
 fn every_subset_survives_faults_on_map_units() {
     let subsets: Vec<Subset> = Subset::all().into_iter().filter(|&subset| goes_with_units(subset)).collect();
     let stride = std::env::var("FTLAB_STRIDE").ok().and_then(|value| value.parse().ok());
-    let (rounds, draws) = if stride == Some(1) { (3, 16) } else { (1, 1) };
+    let (rounds, draws) = if stride == Some(1) { (from_environment("FTLAB_ROUNDS", 1), 16) } else { (1, 1) };
     let strides = stride.map_or([2401, 4801, 347], |stride: u64| [stride, stride.max(3), stride.div_ceil(7)]);
-    let cases: Vec<usize> = (0..rounds * subsets.len()).collect();
+    let cases: Vec<usize> = (0..rounds as usize * subsets.len()).collect();
     let tried = on_all_processors(&cases, |&case| {
         let (subset, seed) = (subsets[case % subsets.len()], 7000 + case as u64);
         let parts = [2, 4, 8][(case + case / subsets.len()) % 3];
