@@ -10,6 +10,7 @@ pub mod drive;
 mod end_of_life;
 mod errors;
 mod flash;
+mod foresight;
 mod gang;
 mod hybrid;
 mod lives;
@@ -170,6 +171,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;
+    foresight::check(config)?;
     check_split(config)?;
     buffer::check(config)?;
     schedule::check(config)?;
@@ -392,6 +394,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     {
         unwritten.push(not_written("device state", path, &error, interrupt)?);
     }
+    foresight::tell(&mut device, config, interrupt)?;
     watch.phase("run");
     let stopwatch = Stopwatch::start();
     let timeline = open_timeline(&device, timed, options.timeline.as_ref(), interrupt)?;

@@ -84,3 +84,34 @@ fn a_slightly_wrong_device_is_outside() {
     assert!(difference(&point(blocks, pages, free, spare, "rga", 10, predicted)) > TOLERANCE);
     assert!(difference(&point(blocks, pages, free, spare + 0.002, victim, d, predicted)) > TOLERANCE);
 }
+
+/// Two sets of pages that are each written in turn, the small one three times as often. Kept apart, blocks die as a whole.
+#[test]
+fn pages_of_two_lifespans_that_are_kept_apart_cost_nothing() {
+    let (hot, cold) = (64, 1100);
+    let mut next = [0, 0];
+    let writes = (0..40_000_u64).map(|write| {
+        let is_cold = write % 4 == 0;
+        let page = next[usize::from(is_cold)];
+        next[usize::from(is_cold)] = (page + 1) % if is_cold { cold } else { hot };
+        (write * 1000, "Write", (page + if is_cold { hot } else { 0 }) * 8192, 8192)
+    });
+    let trace = TraceFile::new(&writes.collect::<Vec<_>>());
+    let waf = |separation: &str| {
+        let mut config = plain(1, 1, 1, 1, 64, 32);
+        config.device.multiplane = Multiplane::Off;
+        config.device.user_capacity = (hot + cold) * 8192;
+        choose(&mut config.ftl, "separation", separation, &[]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 6.into())]);
+        config.workload.source = trace.source();
+        config.workload.end = End { rounds: Some(1), ..End::default() };
+        config.run.executor = Executor::Count;
+        config.run.precondition = Precondition::None;
+        let summary = run(&config);
+        println!("{separation}: {} {}", figure(&summary, "waf_units"), summary["policy"]["separation"]);
+        figure(&summary, "waf_units")
+    };
+    let (together, apart) = (waf("none"), waf("sepbit"));
+    // Before sixteen blocks of the first class were collected, and the threshold is known, both sets are of that class.
+    assert!(together > 1.1 && apart < 1.01, "{together} {apart}");
+}

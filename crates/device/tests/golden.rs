@@ -39,6 +39,10 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
         choose(&mut config.ftl, "separation", "dac", &[("regions", 3.into())]);
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 3.into())]);
     }
+    if ["sepbit", "future"].contains(&choice) {
+        choose(&mut config.ftl, "separation", choice, &[("classes", 4.into())]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 4.into())]);
+    }
     if choice == "gcmix-adaptive"
         && let Source::Generator(generator) = &mut config.workload.source
     {
@@ -50,7 +54,7 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
     if choice == "copyback" {
         config.device.wear.copyback = forgiving();
     }
-    if seam == "paired_page" && choice != "none" || choice == "dac" {
+    if seam == "paired_page" && choice != "none" || ["dac", "sepbit", "future"].contains(&choice) {
         lower_capacity(config);
         if choice == "parity-backup" {
             config.device.cell = Cell::Mlc;

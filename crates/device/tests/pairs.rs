@@ -341,10 +341,11 @@ impl Pair {
         self.set_schedule(ftl);
     }
 
-    /// So many blocks are held free that a collection can open one in each of three regions. Preemption is of collections
+    /// So many blocks are held free that a collection can open one in each of three regions or four classes. Preemption is of collections
     /// ahead of need.
     fn set_schedule(&self, ftl: &mut Choices) {
-        let free = ("free_blocks", 3.into());
+        let regions = if self.chosen("separation") == Some("sepbit") { 4 } else { 3 };
+        let free = ("free_blocks", regions.into());
         let preempts = self.has(Mechanism::Preemption);
         let preempt = ("preempt", if preempts { "on" } else { "off" }.into());
         match self.chosen("gc_schedule") {
@@ -519,6 +520,8 @@ fn figures(mut summary: Value) -> Value {
 fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
     match choice {
         "dac" => &[("regions", ParamValue::Integer(3))],
+        "sepbit" => &[("classes", ParamValue::Integer(4))],
+        "future" => &[("classes", ParamValue::Integer(3))],
         "slc-buffer" => &[("blocks", ParamValue::Integer(2))],
         "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(28))],
         "static" | "swap" => &[("threshold", ParamValue::Integer(1))],

@@ -20,7 +20,7 @@ fn small() -> Config {
     generator.interval = Duration::from_us(100);
     config.workload.source = Source::Generator(generator);
     config.workload.end = End { requests: Some(100), ..End::default() };
-    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 4.into())]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 6.into())]);
     config
 }
 

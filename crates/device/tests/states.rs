@@ -245,7 +245,8 @@ fn a_state_can_be_used_under_every_other_policy() {
                 choose(&mut other.ftl, seam, choice.name, &[]);
                 if seam == "gc_schedule" {
                     let free_blocks = config.ftl.get(seam).integer("free_blocks");
-                    let fewer = if config.ftl.get("separation").name == "dac" { free_blocks } else { 1 };
+                    let splits = ["dac", "sepbit", "future"].contains(&config.ftl.get("separation").name);
+                    let fewer = if splits { free_blocks } else { 1 };
                     choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer.into())]);
                 }
                 other.run.executor = executor;

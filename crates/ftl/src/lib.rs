@@ -42,7 +42,9 @@ pub use crate::facade::{
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_PAGES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, page_of, write_of};
-pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, retirement, slc, wear};
+pub use crate::mechanism::{
+    dftl, disturb, forwarding as schedule, migration, paired, retirement, separation, slc, wear,
+};
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewritten, Step, Way};
 pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies, ProgramUnit};
@@ -51,7 +53,6 @@ pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
 pub use crate::scan::{PageFound, Scan, Scanned};
 pub use crate::work::DomainWork;
 
-use crate::mechanism::separation;
 use base::{Choice, Param, ParamKind, Seam};
 
 /// Channel binding.

@@ -90,7 +90,7 @@ impl<M: Mechanisms> PageMap<M> {
         for (lpn, &at) in newest.iter().enumerate().filter(|(_, at)| **at != NONE) {
             let spare = spare_of(scan.page(Ppn(at))).expect("a page that was found");
             page.kernel.adopt_page(Lpn(lpn as u32), Ppn(at));
-            page.mechanisms.adopt_page(Lpn(lpn as u32), spare.region);
+            page.mechanisms.adopt_page(Lpn(lpn as u32), spare.region, spare.write);
         }
         let rescues = page.rescues(scan, &newest);
         page.adopt_frontiers(scan, &found);
@@ -316,7 +316,7 @@ impl<M: Mechanisms> PageMap<M> {
             }
         }
         if !self.kernel.is_mapped(rescue.lpn) {
-            self.mechanisms.adopt_page(rescue.lpn, rescue.region);
+            self.mechanisms.adopt_page(rescue.lpn, rescue.region, rescue.write);
         }
         self.rewrite(domain, stream, rescue.lpn, rescue.source())
     }

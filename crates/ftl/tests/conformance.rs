@@ -23,12 +23,17 @@ use ftl::{ANYWHERE, Ftl, OutOfMemory, Policies, ProgramUnit};
 /// Two channels, two dies, two planes of six blocks of four flash pages: small enough to be checked as a whole after
 /// every step.
 fn geometry(reclaim_unit: &Choice, blocks: u32, parts: u32) -> Geometry {
+    geometry_of_pages(reclaim_unit, blocks, 4, parts)
+}
+
+/// The same with blocks of so many flash pages.
+fn geometry_of_pages(reclaim_unit: &Choice, blocks: u32, pages: u32, parts: u32) -> Geometry {
     Geometry::new(Dimensions {
         channels: 2,
         dies_per_chip: 2,
         planes_per_die: 2,
         blocks_per_plane: blocks,
-        pages_per_block: 4 * parts,
+        pages_per_block: pages * parts,
         parts,
         unit_width: if reclaim_unit.name == "twin" { 2 } else { 1 },
         ..Dimensions::ONE_PAGE
@@ -38,6 +43,25 @@ fn geometry(reclaim_unit: &Choice, blocks: u32, parts: u32) -> Geometry {
 /// Reclaim units; a superblock is a plain block of wider pages to the FTL.
 fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
     seam("reclaim_unit").choices.iter().filter(|unit| unit.name != "superblock")
+}
+
+/// True of a separation under which the pages of one victim may be copied to several classes.
+fn splits(separation: &str) -> bool {
+    ["dac", "sepbit", "future"].contains(&separation)
+}
+
+/// True of a separation into classes by lifespans.
+fn is_by_lifespan(separation: &str) -> bool {
+    ["sepbit", "future"].contains(&separation)
+}
+
+/// The classes to which the pages of one victim may be copied.
+fn classes(separation: &base::Selection) -> u32 {
+    match separation.name {
+        "dac" => separation.integer("regions"),
+        "sepbit" | "future" => separation.integer("classes"),
+        _ => 1,
+    }
 }
 
 #[test]
@@ -77,7 +101,8 @@ fn every_protection_of_paired_pages() {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {
                     for paired_page in seam("paired_page").choices {
-                        if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
+                        let mixes = paired_page.name.starts_with("gcmix") && is_by_lifespan(separation.name);
+                        if paired_page.name == "slc-buffer" && separation.name == "host-gc" || mixes {
                             continue;
                         }
                         combinations += 1;
@@ -158,10 +183,8 @@ fn one_combination_with(
     slc_cache: &base::Selection,
 ) {
     let [_, block_allocation, _, separation, wear_leveling, paired_page] = choices.map(|choice| choice.name);
-    let is_swap_refused = block_allocation != "least-worn"
-        || separation == "dac"
-        || paired_page != "none"
-        || reclaim_unit.name != "block";
+    let is_swap_refused =
+        block_allocation != "least-worn" || splits(separation) || paired_page != "none" || reclaim_unit.name != "block";
     if wear_leveling == "swap" && is_swap_refused {
         return;
     }
@@ -170,13 +193,18 @@ fn one_combination_with(
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
         ("dac", "slc-buffer") => 20,
+        ("sepbit" | "future", "slc-buffer") => 60,
         ("dac", _) if slc_cache.name != "off" => 26,
+        ("sepbit" | "future", _) if slc_cache.name != "off" => 60,
         _ if slc_cache.name != "off" => 20,
         ("dac", _) => 10,
+        ("sepbit" | "future", _) => 16,
         _ if keeps_track => 10,
         _ => 6,
     };
-    let geometry = geometry(reclaim_unit, blocks, parts);
+    // Each class may leave a flash page of map units unfilled.
+    let pages = if is_by_lifespan(choices[3].name) && parts > 1 { 8 } else { 4 };
+    let geometry = geometry_of_pages(reclaim_unit, blocks, pages, parts);
     let mut reclaim_unit = selection(reclaim_unit);
     if reclaim_unit.name == "twin" {
         // Half of the combinations each.
@@ -184,8 +212,8 @@ fn one_combination_with(
     }
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
-    if separation.name == "dac" {
-        gc_schedule.set("free_blocks", separation.value("regions"));
+    if splits(separation.name) {
+        gc_schedule.set("free_blocks", classes(&separation).into());
     }
     let policies = Policies {
         mapping: &selection(&seam("mapping").choices[0]),
@@ -217,6 +245,8 @@ fn one_combination_with(
         bench.check();
         let writes =
             if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
+        // Many blocks are held free, for few pages of the user.
+        let writes = if is_by_lifespan(separation.name) { writes.max(400 * parts) } else { writes };
         // Large flash pages leave few for the user, and so does what a cache needs: it takes more rounds of them.
         let rounds = if parts > 1 { 8 } else { 1 };
         for round in 0..if slc_cache.name == "off" { rounds } else { 60 } {
@@ -432,7 +462,8 @@ fn a_map_in_flash_under_every_policy() {
             for wear_leveling in names("wear_leveling", &[]) {
                 for paired_page in names("paired_page", &[]) {
                     for free_blocks in [1, 2] {
-                        if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
+                        let mixes = paired_page.name.starts_with("gcmix") && is_by_lifespan(separation.name);
+                        if paired_page.name == "slc-buffer" && separation.name == "host-gc" || mixes {
                             continue;
                         }
                         combinations += 1;
@@ -445,12 +476,12 @@ fn a_map_in_flash_under_every_policy() {
                         let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
                         let page_size = [16, 64][combinations / 4 % 2];
                         one_map_in_flash(policies, [1, 1], free_blocks, cache, page_size);
-                        if paired_page.name == "none" && separation.name != "dac" {
+                        if paired_page.name == "none" && !splits(separation.name) {
                             one_map_in_flash(policies, [2, 1], free_blocks, cache, page_size);
                         }
                         if paired_page.name == "none" && free_blocks as usize == 1 + combinations / 2 % 2 {
                             let parts = [2, 4, 8][combinations % 3];
-                            let width = if separation.name == "dac" { 1 } else { 1 + free_blocks % 2 };
+                            let width = if splits(separation.name) { 1 } else { 1 + free_blocks % 2 };
                             one_map_in_flash(policies, [width, parts], free_blocks, cache, page_size);
                         }
                     }
@@ -483,11 +514,13 @@ fn one_map_in_flash(
         // Merged buffers are held for every region.
         blocks_per_plane: match (choices[3].name, choices[5].name) {
             ("dac", "slc-buffer") => 20,
+            ("sepbit" | "future", "slc-buffer") => 60,
             // A victim may have its entries on as many flash pages of the map as it has units.
             _ if parts > 1 => 40,
+            ("sepbit" | "future", _) => 40,
             _ => 16,
         },
-        pages_per_block: 4 * parts,
+        pages_per_block: if is_by_lifespan(choices[3].name) && parts > 1 { 8 } else { 4 } * parts,
         page_size,
         unit_width,
         parts,
@@ -495,8 +528,7 @@ fn one_map_in_flash(
     });
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
-    let regions = if separation.name == "dac" { separation.integer("regions") } else { 1 };
-    gc_schedule.set("free_blocks", free_blocks.max(regions).into());
+    gc_schedule.set("free_blocks", free_blocks.max(classes(&separation)).into());
     let mut mapping = selection(seam("mapping").find("dftl").expect("a map in flash"));
     mapping.set("cache", ParamValue::Size(u64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES)));
     let policies = Policies {
@@ -639,7 +671,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     }
     kinds.retain(|&(mapping, unit, separation, paired_page)| match mapping {
         "fast" => (unit, separation, paired_page) == ("block", "none", "none"),
-        _ if unit == "twin" => separation != "dac" && paired_page == "none",
+        _ if unit == "twin" => !splits(separation) && paired_page == "none",
         "dftl" => paired_page != "slc-buffer",
         _ => separation == "none" || paired_page != "slc-buffer",
     });
@@ -649,7 +681,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let chosen = |key: &str, name| selection(seam(key).find(name).expect("a choice"));
             let mut gc_schedule = gc_schedule.clone();
             let more = u32::from(separation == "dac" || paired_page == "slc-buffer");
-            gc_schedule.set("free_blocks", (1 + more).into());
+            gc_schedule.set("free_blocks", if is_by_lifespan(separation) { 4 } else { 1 + more }.into());
             let mut mapped = chosen("mapping", mapping);
             match mapping {
                 "fast" => mapped.set("log_blocks", 4.into()),
@@ -689,13 +721,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                         channels: 2,
                         dies_per_chip: 2,
                         planes_per_die: 2,
-                        blocks_per_plane: 16,
+                        blocks_per_plane: if is_by_lifespan(separation) { 24 } else { 16 },
                         pages_per_block: 4,
                         page_size: 16,
                         unit_width: if unit == "twin" { 2 } else { 1 },
                         ..Dimensions::ONE_PAGE
                     }),
-                    _ => geometry(reclaim_unit.choice, 12, 1),
+                    _ => geometry(reclaim_unit.choice, if is_by_lifespan(separation) { 20 } else { 12 }, 1),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
                 let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));

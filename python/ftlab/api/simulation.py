@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ftlab import _core
 from ftlab._core import ConfigError, Error, InputError, RunError
+from ftlab.api import bound as bound_of
 from ftlab.api import runner, tenants
 from ftlab.api import until as ends
 from ftlab.api.aged_states import States, run_kept
@@ -150,6 +151,7 @@ def compare(
     sets: Sets = (),
     trace: Trace | None = None,
     columns: str | None = None,
+    bound: bool = False,
     out: PathText | None = None,
     plots: bool = True,
     jobs: int | None = None,
@@ -169,6 +171,7 @@ def compare(
         sets: settings for all runs.
         trace: a trace for all runs, as :func:`run` takes it.
         columns: which column of its table is what.
+        bound: whether each configuration is run with `ftl.separation=future` too, and told how far it is from that.
         out: a directory for the comparison, with a directory for each run in it. Runs that are finished are kept there
             until the comparison is: after an interruption the same call takes them up.
         plots: whether the comparison and its runs have plots in `out`.
@@ -185,6 +188,8 @@ def compare(
 
     tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
+    if bound:
+        everything += bound_of.bounds(everything)
     usable, errors = _usable(everything, tell)
     is_of_tenants = len(everything) == len(usable) == 1 and tenants.has_several(everything[0])
     threads = at_once(list(usable.values()), jobs)

@@ -78,6 +78,10 @@ def add_compare(command: Parser) -> None:
         help="run each configuration with each of these values, for example ftl.victim=greedy,rga,fifo; "
         "several --vary are combined",
     )  # fmt: skip
+    command.add_argument(
+        "--bound", action="store_true",
+        help="run each with `ftl.separation=future` too, and say how far it is from that",
+    )  # fmt: skip
     _add_common(command)
     command.add_argument(
         "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
@@ -207,9 +211,9 @@ def _compare(options: argparse.Namespace) -> None:
         vary[key] = values
     configs = [config_argument(config) for config in options.configs]
     tenants = _tenants(configs[0], options.sets) if len(configs) == 1 and not vary else 0
-    if len(configs) == 1 and not vary and tenants < 2:
+    if len(configs) == 1 and not vary and tenants < 2 and not options.bound:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
-                      "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
+                      "expected a second CONFIG, `--vary KEY=A,B` or `--bound`")  # fmt: skip
     _tell_defaults(
         configs, [*options.sets, *(f"{key}={value}" for key, values in vary.items() for value in values)]
     )
@@ -219,8 +223,9 @@ def _compare(options: argparse.Namespace) -> None:
             runs = len(configs) * math.prod(map(len, vary.values())) + tenants
             tell.begin(runs, 0, runs)
             comparison = compare(
-                configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns, out=options.out,
-                plots=options.plots, jobs=options.jobs, progress=live or _heard(tell),
+                configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns,
+                bound=options.bound, out=options.out, plots=options.plots,
+                jobs=options.jobs, progress=live or _heard(tell),
             )  # fmt: skip
     except KeyboardInterrupt:
         if options.out is not None:

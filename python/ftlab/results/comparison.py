@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import InputError, __version__
 from ftlab.base import arguments, escape
 from ftlab.results import output, text
+from ftlab.results.bound import distances
 from ftlab.results.figures import Figures, Tail
 from ftlab.results.numbers import figures, frame_of, typed
 from ftlab.results.overload import overload
@@ -62,6 +63,11 @@ class Comparison:
         return slowdowns(self.results.values())
 
     @property
+    def distances(self) -> dict[str, float]:
+        """By label how much more is programmed than by the bound of future knowledge, of 1; empty without a bound."""
+        return distances(self.results)
+
+    @property
     def notes(self) -> list[str]:
         """The differences that keep the runs from being comparable."""
         return _notes(self.results)
@@ -81,6 +87,7 @@ class Comparison:
             "ftlab_version": __version__,
             "notes": self.notes,
             **self._tenants_json(),
+            **({"above_bound": found} if (found := self.distances) else {}),
             "lowest_p999": self.lowest,
             "runs": [
                 {
@@ -187,9 +194,18 @@ class Comparison:
         """
         return frame_of(self.arrow(), "arrow()")
 
+    def _rows(self) -> list[list[str]]:
+        """Label and cells of every figure; the distance from the bound stands behind the WAF."""
+        rows = figure_rows(list(self.figures.values()))
+        if found := self.distances:
+            shares = [found.get(label) for label in self.results]
+            last = max((at for at, row in enumerate(rows) if row[0].startswith("WAF")), default=-1)
+            rows[last + 1 : last + 1] = [row for row in [_share_row(ABOVE_BOUND, shares)] if row is not None]
+        return rows
+
     def table(self, width: int = 100) -> str:
         """The figures side by side, in as many blocks of columns as `width` characters ask for."""
-        rows = figure_rows(list(self.figures.values()))
+        rows = self._rows()
         head = ["", *map(escape.terminal, self.results)]
         first = max(len(row[0]) for row in rows)
         blocks = []
@@ -213,7 +229,7 @@ class Comparison:
 
     def markdown(self) -> str:
         """The comparison as a page: table, reasons, plots."""
-        rows = figure_rows(list(self.figures.values()))
+        rows = self._rows()
         first = next(iter(self.results.values())).summary["config"]
         lines = [
             "# Comparison",
@@ -249,6 +265,9 @@ class Comparison:
         lines += ["![Figures over volume and time](series.png)", "", "![Wear](wear.png)", ""]
         return "\n".join(lines)
 
+
+ABOVE_BOUND = "above the bound (%)"
+"""The row of the distances from the bound."""
 
 TENANTS_HEAD = ("tenant", "slowdown", "mean", "alone", "p99.9", "alone", "IOPS", "alone")
 """The columns of the table of slowdowns: among the others, and alone."""

@@ -284,6 +284,8 @@ fn meet_conditions(config: &mut Config) {
                 () if is_protected => "paired_page",
                 () if tiny.ftl.get("migration").name != "off-chip" => "migration",
                 () if tiny.ftl.get("read_disturb").name != "ignore" => "read_disturb",
+                // Each class has an active block.
+                () if ["sepbit", "future"].contains(&tiny.ftl.get("separation").name) => "separation",
                 // Not with this mapping.
                 () => "gc_schedule",
             };
@@ -569,6 +571,15 @@ fn random_policies(r: &mut Chance, ftl: &mut Choices) {
     if ftl.get("separation").name == "dac" {
         free_blocks += 1;
         choose(ftl, "separation", "dac", &[("regions", (2 + r.below_u32(free_blocks - 1)).into())]);
+    }
+    if ["sepbit", "future"].contains(&ftl.get("separation").name) {
+        // They keep pages of a class in blocks of their own.
+        if ftl.get("paired_page").name.starts_with("gcmix") {
+            choose(ftl, "paired_page", "none", &[]);
+        }
+        free_blocks = 4 + r.below_u32(3);
+        let scheme = ftl.get("separation").name;
+        choose(ftl, "separation", scheme, &[("classes", (4 + r.below_u32(free_blocks - 3)).into())]);
     }
     let scheme = ftl.get("paired_page").name;
     match scheme {

@@ -25,7 +25,7 @@ pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
 pub use mapping::{ANYWHERE, ArrayView};
 pub use pages::PageMapping;
-pub use told::{CountedReads, Elsewhere, HostReads, Time};
+pub use told::{CountedReads, Elsewhere, Foresight, HostReads, Time};
 
 pub(crate) use ahead::CollectsAhead;
 pub(crate) use mapping::{Mapping, check_programmed};
@@ -142,6 +142,8 @@ pub struct Capabilities {
     pub host_reads: Option<HostReads>,
     /// The time, which a mechanism wants to know.
     pub time: Option<Time>,
+    /// The future of the host's pages, which a separation wants to know.
+    pub foresight: Option<Foresight>,
     /// Work of domains for each other.
     pub elsewhere: Option<Elsewhere>,
     /// True if domains collect and do nothing besides: none is busy but with a collection.
@@ -233,6 +235,7 @@ impl Ftl {
             ahead: Ahead::of(self),
             reads: CountedReads::of(self),
             host_reads: HostReads::of(self),
+            foresight: Foresight::of(self),
             time: Time::of(self),
             elsewhere: Elsewhere::of(self),
             only_collects: plain.is_some() || self.page().is_some_and(|page| !page.on_demand),

@@ -43,6 +43,8 @@ pub(crate) struct MechanismParts<'a> {
     pub(crate) retirement: Option<&'a Retirement>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a SlcCache>,
+    /// The separation that wants to know the future of pages.
+    pub(crate) foresees: Option<&'a Separation>,
 }
 
 /// The same, to be told.
@@ -60,6 +62,8 @@ pub(crate) struct MechanismPartsMut<'a> {
     pub(crate) retirement: Option<&'a mut Retirement>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a mut SlcCache>,
+    /// The separation that wants to know the future of pages.
+    pub(crate) foresees: Option<&'a mut Separation>,
 }
 
 /// No mechanism.
@@ -138,6 +142,7 @@ impl Mechanisms for All {
             covers: self.paired.as_deref(),
             retirement: self.retirement.as_deref(),
             cache: self.slc.as_deref(),
+            foresees: self.separation.as_deref().filter(|separation| separation.foresees()),
         }
     }
 
@@ -150,6 +155,7 @@ impl Mechanisms for All {
             covers: self.paired.as_deref_mut(),
             retirement: self.retirement.as_deref_mut(),
             cache: self.slc.as_deref_mut(),
+            foresees: self.separation.as_deref_mut().filter(|separation| separation.foresees()),
         }
     }
 }

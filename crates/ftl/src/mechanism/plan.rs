@@ -34,7 +34,7 @@ impl SpacePlan {
             let reserve = if policies.gc_schedule.name == "threshold" { 2u32 } else { 3 };
             needs.reserve += reserve.saturating_sub(policies.free_blocks() + needs.reserve);
             // The copies of the next victim fill a unit, and another cut may tear some of them.
-            needs.floor = 2;
+            needs.floor = needs.floor.max(2);
         }
         if needs.held > 0 && of_copies > 1 {
             // A held victim gives its room back when copies go on in its stream. Before that, victims whose pages go to other

@@ -134,8 +134,8 @@ asked! {
         /// The program of a page failed. Returns whether nothing else is to be done about it.
         any failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool;
 
-        /// A restart finds a page with this region.
-        all adopt_page(&mut self, lpn: Lpn, region: u8);
+        /// A restart finds a page with this region, whose data are of this write.
+        all adopt_page(&mut self, lpn: Lpn, region: u8, write: u64);
 
         /// A restart finds a unit that was being filled up to a slot. Returns whether it is not filled further by a stream.
         any adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool;

@@ -14,6 +14,7 @@ pub fn selection(choice: &'static Choice) -> Selection {
         match param.name {
             "d" => selection.set("d", 3.into()),
             "free_blocks" => selection.set("free_blocks", 1.into()),
+            "classes" => selection.set("classes", 4.into()),
             "threshold" | "regions" | "blocks" => selection.set(param.name, 2.into()),
             _ => {}
         }

@@ -582,7 +582,7 @@ impl Agenda for Dftl {
 
 impl Restart for Dftl {
     /// The content of translation pages is not looked at: each is written anew.
-    fn adopt_page(&mut self, lpn: Lpn, _: u8) {
+    fn adopt_page(&mut self, lpn: Lpn, _: u8, _: u64) {
         self.adopt_found(lpn);
     }
 

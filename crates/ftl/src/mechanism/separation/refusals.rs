@@ -1,20 +1,28 @@
-//! The needs of regions.
+//! The needs of regions and classes.
 
 use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
 pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
-    let separation = setup.policies.separation;
-    if separation.name != "dac" {
-        return Ok(());
-    }
+    let Some(classes) = super::split_classes(setup.policies.separation) else { return Ok(()) };
+    let kind = if setup.policies.separation.name == "dac" { "regions" } else { "classes" };
     let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
-    let (regions, free) = (separation.integer("regions"), setup.free_blocks());
-    if free < regions {
+    let (classes, free) = (classes as u32, setup.free_blocks());
+    if free < classes {
         return refuse(
             "ftl.gc_schedule",
-            format!("a collection may open a block in each of the {regions} regions, and only {free} are held free"),
-            format!("set `free_blocks` of `ftl.gc_schedule` to {regions} or more"),
+            format!("a collection may open a block in each of the {classes} {kind}, and only {free} are held free"),
+            format!("set `free_blocks` of `ftl.gc_schedule` to {classes} or more"),
+        );
+    }
+    let protection = setup.policies.paired_page.name;
+    if kind == "classes" && protection.starts_with("gcmix") {
+        return refuse(
+            "ftl.separation",
+            format!(
+                "keeps pages of a class in blocks of their own, and `{protection}` puts pages of a victim under those of the host, whatever their classes"
+            ),
+            "set `ftl.separation = \"dac\"`, which keeps a region for each page".into(),
         );
     }
     Ok(())

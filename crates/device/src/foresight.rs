@@ -1,0 +1,62 @@
+//! The future of the host's pages, where a separation wants to know it: the workload is gone through once before it runs.
+
+use std::path::Path;
+
+use base::RequestKind;
+use config::Config;
+use config::model::{Executor, Source};
+use files::Interrupt;
+use ftl::separation::HostPage;
+use workload::Workload;
+
+use crate::device::Device;
+use crate::errors::{Refusal, RunError};
+use crate::pages::Span;
+
+/// Requests that are looked at together.
+const BATCH: usize = 1024;
+
+/// Refuses what has no future that is known before.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    let because = match &config.workload.source {
+        _ if config.ftl.get("separation").name != "future" => return Ok(()),
+        _ if config.run.executor == Executor::Device => "a host writes to a drive of real bytes as it likes",
+        _ if config.ftl.get("write_buffer").name != "none" => {
+            "a write buffer takes several writes of a page together, and which is known when they come"
+        }
+        Source::Tenants(_) => "the order of several tenants' requests depends on their latencies",
+        Source::Trace { path } if Path::new(path).exists() && !Path::new(path).is_file() => {
+            "this trace can be read but once, and is read a first time for what it writes"
+        }
+        Source::Trace { .. } | Source::Generator(_) => return Ok(()),
+    };
+    Err(Refusal {
+        key: "ftl.separation",
+        message: format!("`future` places pages by when they will be written next, and {because}"),
+        help: "set `ftl.separation = \"sepbit\"`, which infers it, or change that".into(),
+    })
+}
+
+/// Tells the FTL of an aged device all that the workload will do with pages, if it wants to know.
+pub(crate) fn tell(device: &mut Device, config: &Config, interrupt: &Interrupt) -> Result<(), RunError> {
+    let Some(foresight) = device.has.foresight else { return Ok(()) };
+    let (capacity, seed) = (config.device.user_capacity, config.run.seed);
+    let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
+    let (mut batch, mut pages) = (Vec::with_capacity(BATCH), Vec::new());
+    loop {
+        batch.clear();
+        workload.fill(&mut batch, BATCH)?;
+        if batch.is_empty() {
+            foresight.tell(&mut device.ftl, pages.into_iter());
+            return Ok(());
+        }
+        for request in &batch {
+            let span = Span::of(request, device.page_size);
+            match request.kind {
+                RequestKind::Write => pages.extend(span.pages().map(|(lpn, _)| HostPage::Write(lpn))),
+                RequestKind::Trim => pages.extend(span.whole().pages().map(|(lpn, _)| HostPage::Trim(lpn))),
+                RequestKind::Read | RequestKind::Flush => {}
+            }
+        }
+    }
+}
