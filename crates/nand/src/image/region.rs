@@ -24,11 +24,11 @@ pub(super) struct FileRegion {
     /// The data of all pages.
     pages: MmapRaw,
     block_bytes: usize,
-    room: Option<Room>,
+    room: Option<DiskRoom>,
 }
 
 /// What is known of room on the disk.
-struct Room {
+struct DiskRoom {
     page_bytes: usize,
     /// A bit for each page: it has room.
     pages: Vec<u64>,
@@ -45,8 +45,8 @@ impl FileRegion {
         let mut options = MmapOptions::new();
         options.offset(offset).len(blocks * block_bytes);
         let pages = if writes { options.map_raw(&file) } else { options.map_raw_read_only(&file) }?;
-        let room =
-            (writes && writes_in_place(&file)).then(|| Room::new(page_bytes, blocks, shape.pages_per_block as usize));
+        let room = (writes && writes_in_place(&file))
+            .then(|| DiskRoom::new(page_bytes, blocks, shape.pages_per_block as usize));
         Ok(FileRegion { file, offset, pages, block_bytes, room })
     }
 
@@ -135,10 +135,10 @@ impl FileRegion {
     }
 }
 
-impl Room {
-    fn new(page_bytes: usize, blocks: usize, pages_per_block: usize) -> Room {
+impl DiskRoom {
+    fn new(page_bytes: usize, blocks: usize, pages_per_block: usize) -> DiskRoom {
         let pages = vec![0; (blocks * pages_per_block).div_ceil(64)];
-        Room { page_bytes, pages, kept: vec![false; blocks], kept_count: 0 }
+        DiskRoom { page_bytes, pages, kept: vec![false; blocks], kept_count: 0 }
     }
 
     /// The block is not an erased one that keeps its room.
@@ -218,7 +218,7 @@ mod tests {
         file.set_len(OFFSET + (BLOCKS * PAGES * PAGE) as u64 + 100_000).expect("a hole");
         let mut region = FileRegion::new(file, OFFSET, true, &shape(), PAGE as u32).expect("it can be mapped");
         // Whatever the file system is, its rules hold.
-        region.room.get_or_insert_with(|| Room::new(PAGE, BLOCKS, PAGES));
+        region.room.get_or_insert_with(|| DiskRoom::new(PAGE, BLOCKS, PAGES));
         region
     }
 
