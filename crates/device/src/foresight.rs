@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base::RequestKind;
 use config::Config;
-use config::model::{Executor, Source};
+use config::model::Source;
 use files::Interrupt;
 use ftl::separation::HostPage;
 use workload::Workload;
@@ -20,7 +20,6 @@ const BATCH: usize = 1024;
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     let because = match &config.workload.source {
         _ if config.ftl.get("separation").name != "future" => return Ok(()),
-        _ if config.run.executor == Executor::Device => "a host writes to a drive of real bytes as it likes",
         _ if config.ftl.get("write_buffer").name != "none" => {
             "a write buffer takes several writes of a page together, and which is known when they come"
         }
@@ -30,11 +29,21 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         }
         Source::Trace { .. } | Source::Generator(_) => return Ok(()),
     };
-    Err(Refusal {
+    Err(refusal(because))
+}
+
+/// Refuses it for a drive of real bytes.
+pub(crate) fn check_drive(config: &Config) -> Result<(), Refusal> {
+    let foresees = config.ftl.get("separation").name == "future";
+    if foresees { Err(refusal("a host writes to a drive of real bytes as it likes")) } else { Ok(()) }
+}
+
+fn refusal(because: &str) -> Refusal {
+    Refusal {
         key: "ftl.separation",
         message: format!("`future` places pages by when they will be written next, and {because}"),
         help: "set `ftl.separation = \"sepbit\"`, which infers it, or change that".into(),
-    })
+    }
 }
 
 /// Tells the FTL of an aged device all that the workload will do with pages, if it wants to know.

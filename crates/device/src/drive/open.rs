@@ -13,13 +13,14 @@ use super::trims::Trims;
 use super::{Drive, DriveError, checkpoint};
 use crate::device::{Device, policies};
 use crate::errors::{Refusal, RunError};
-use crate::{buffer, flash, gang};
+use crate::{buffer, flash, foresight, gang};
 
 /// Refuses devices that cannot be drives of real bytes.
 ///
 /// # Errors
 /// The [`Refusal`].
 pub fn check(config: &Config) -> Result<(), Refusal> {
+    foresight::check_drive(config)?;
     if config.ftl.get("mapping").name == "fast" {
         return Err(Refusal {
             key: "ftl.mapping",
