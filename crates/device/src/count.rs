@@ -290,7 +290,10 @@ fn serve_buffered(
             buffer.flush();
             evict_due(device, buffer);
             device.fill_up();
-            device.check_durable(0);
+            // The host is not told of a flush during which the device comes to its end.
+            if !device.has_refused {
+                device.check_durable(0);
+            }
         }
     }
     Ok(())

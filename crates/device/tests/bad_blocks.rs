@@ -110,6 +110,25 @@ fn random_devices_live_to_a_good_end() {
     );
 }
 
+/// A device that ends during a flush does not say that the flush is complete.
+#[test]
+fn flushes_to_the_end_keep_what_they_promise() {
+    let mut ended = 0;
+    for seed in 0..200 {
+        let Some(mut config) = random_case(seed, false) else { continue };
+        let page = page_size(&config);
+        choose(&mut config.ftl, "write_buffer", "lru", &[("size", ParamValue::Size(page * 14))]);
+        let trace = TraceFile::random(seed, config.device.user_capacity, 300);
+        config.workload.source = trace.source();
+        config.workload.end = End { rounds: Some(400), ..End::default() };
+        config.run.executor = if seed % 2 == 0 { Executor::Count } else { Executor::Timed };
+        if device::check(&config).is_ok() {
+            ended += u32::from(has_reached_end(&run(&config)));
+        }
+    }
+    assert!(ended > 100, "{ended}");
+}
+
 /// With one request at a time, one domain and programs one by one, the same blocks fail at the same operations of both executors. Where there are several
 /// domains, the host goes on with another one while a collection is under way, and the end comes some requests later.
 #[test]
