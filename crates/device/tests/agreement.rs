@@ -44,6 +44,7 @@ fn static_allocations_agree_exactly() {
             continue;
         }
         choose(&mut config.ftl, "write_buffer", "none", &[]);
+        random_lifespans(seed, &mut config);
         execute(&mut config, Executor::Count);
         config.run.checks = Checks::Fast;
         if config.ftl.get("mapping").name == "dftl" || config.ftl.get("read_disturb").name != "ignore" {

@@ -431,7 +431,7 @@ mod tests {
         let text = serde_json::to_string(&(a + b)).unwrap();
         let mut numbers: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
         numbers.sort_unstable();
-        let fields = 8 + CAUSES as u64 * (3 + 1 + 3 * 3) + 2 + 6 + 4;
+        let fields = 9 + CAUSES as u64 * (3 + 1 + 3 * 3) + 2 + 6 + 4;
         assert_eq!(numbers, (0..fields).map(|i| 1001 + 2 * i).collect::<Vec<u64>>());
         assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), a + b);
     }

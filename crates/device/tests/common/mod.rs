@@ -284,8 +284,6 @@ fn meet_conditions(config: &mut Config) {
                 () if is_protected => "paired_page",
                 () if tiny.ftl.get("migration").name != "off-chip" => "migration",
                 () if tiny.ftl.get("read_disturb").name != "ignore" => "read_disturb",
-                // Each class has an active block.
-                () if ["sepbit", "future"].contains(&tiny.ftl.get("separation").name) => "separation",
                 // Not with this mapping.
                 () => "gc_schedule",
             };
@@ -354,6 +352,25 @@ fn random_slc_cache(seed: u64, config: &mut Config) {
     }
     if random.below(2) == 0 {
         equip(&mut config.device, "slc_mode", "on", &[]);
+    }
+}
+
+/// The separations by lifespan.
+const BY_LIFESPAN: [&str; 2] = ["sepbit", "future"];
+
+/// In a third of the cases a separation by lifespan, with the blocks that it takes, where the device can have it.
+pub fn random_lifespans(seed: u64, config: &mut Config) {
+    let mut random = Chance::new(seed, "lifespans");
+    if random.below(3) > 0 {
+        return;
+    }
+    let mut tried = config.clone();
+    let classes = 4 + random.below_u32(3);
+    choose(&mut tried.ftl, "separation", *pick::<&str>(&mut random, &BY_LIFESPAN), &[("classes", classes.into())]);
+    tried.ftl.get_mut("gc_schedule").set("free_blocks", (classes + random.below_u32(2)).into());
+    tried.device.blocks_per_plane += 3 * classes;
+    if device::check(&tried).is_ok() {
+        *config = tried;
     }
 }
 
@@ -516,7 +533,9 @@ fn random_timing(r: &mut Chance, device: &mut Device) {
 fn random_policies(r: &mut Chance, ftl: &mut Choices) {
     let apart = ["map_unit", "slc_cache"];
     for seam in device::seams().into_iter().filter(|seam| !apart.contains(&seam.key)) {
-        let choice = pick(r, seam.choices);
+        // Those by lifespan take more blocks than these devices have: see `random_lifespans`.
+        let choices: Vec<_> = seam.choices.iter().filter(|choice| !BY_LIFESPAN.contains(&choice.name)).collect();
+        let choice = pick(r, &choices);
         choose(ftl, seam.key, choice.name, &[]);
     }
     if ftl.get("mapping").name == "fast" {
@@ -571,15 +590,6 @@ fn random_policies(r: &mut Chance, ftl: &mut Choices) {
     if ftl.get("separation").name == "dac" {
         free_blocks += 1;
         choose(ftl, "separation", "dac", &[("regions", (2 + r.below_u32(free_blocks - 1)).into())]);
-    }
-    if ["sepbit", "future"].contains(&ftl.get("separation").name) {
-        // They keep pages of a class in blocks of their own.
-        if ftl.get("paired_page").name.starts_with("gcmix") {
-            choose(ftl, "paired_page", "none", &[]);
-        }
-        free_blocks = 4 + r.below_u32(3);
-        let scheme = ftl.get("separation").name;
-        choose(ftl, "separation", scheme, &[("classes", (4 + r.below_u32(free_blocks - 3)).into())]);
     }
     let scheme = ftl.get("paired_page").name;
     match scheme {
