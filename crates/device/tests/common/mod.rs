@@ -366,7 +366,7 @@ pub fn random_lifespans(seed: u64, config: &mut Config) {
     }
     let mut tried = config.clone();
     let classes = 4 + random.below_u32(3);
-    choose(&mut tried.ftl, "separation", *pick::<&str>(&mut random, &BY_LIFESPAN), &[("classes", classes.into())]);
+    choose(&mut tried.ftl, "separation", pick::<&str>(&mut random, &BY_LIFESPAN), &[("classes", classes.into())]);
     tried.ftl.get_mut("gc_schedule").set("free_blocks", (classes + random.below_u32(2)).into());
     tried.device.blocks_per_plane += 3 * classes;
     if device::check(&tried).is_ok() {
