@@ -1,6 +1,6 @@
 //! The data of pages in a file.
 //!
-//! They are read through memory, and a page that has room on the disk is written through memory too: that takes a fifth of the time of
+//! They are read through memory, and a page that has room on the disk is written through memory too: that takes half the time of
 //! a call of the operating system. A page that has none is written by such a call, so that a full disk is an error and no signal.
 
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! Future knowledge: pages go to classes by when they will be overwritten or trimmed, which is known (Wang et al., FAST 2022, section 4.1).
 //!
-//! A scheme that no drive can have, as a bound for those that infer. Time is counted in pages that the host wrote. Class *i* takes
+//! A scheme that no drive can have, against which those that infer are measured. Time is counted in pages that the host wrote. Class *i* takes
 //! pages, of the host or copied, that will die when *i* to *i* + 1 units of further pages were written; the last class takes all
 //! others. Logs are as in SepBIT; a log of several domains fills a unit in each.
 

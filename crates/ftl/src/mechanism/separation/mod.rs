@@ -49,8 +49,8 @@ static CHOICES: &[Choice] = &[
     },
     Choice {
         name: "future",
-        doc: "Pages go to classes by when they will be overwritten or trimmed, which is known from the workload: a bound for all that \
-              is inferred (future knowledge, Wang et al. 2022).",
+        doc: "Pages go to classes by when they will be overwritten or trimmed, which is known from the workload: others are \
+              measured against it, though it is no optimum (future knowledge, Wang et al. 2022).",
         params: future::PARAMS,
     },
 ];
