@@ -11,7 +11,6 @@ The file system that wrote it does not see the cut, so it does not act on it: th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -119,7 +118,7 @@ def cut(
     replay = record.replays()
     replay.go_to(record.begins)
     done.operations = replay.go_to(2**62)
-    seen: set[tuple[bytes, Promised]] = set()
+    seen: set[tuple[int, Promised]] = set()
     with tempfile.TemporaryDirectory(prefix="cut-", dir=_memory()) as scratch:
         content = Path(scratch) / "content"
         while not _ends(wanted, done, began):
@@ -146,12 +145,11 @@ def cut(
                 done.behind += found["behind"] > 0
                 where = f"lap {done.laps}, cut {done.cuts}, {'during' if during else 'before'} operation {at}"
                 assert found["problem"] is None, f"{where}: {found['problem']}"
-                replay.export(content)
-                with content.open("rb") as file:
-                    key = hashlib.file_digest(file, "sha256").digest(), promised(found["position"])
+                key = found["content"], promised(found["position"])
                 if key in seen:
                     continue
                 seen.add(key)
+                replay.export(content)
                 done.contents += 1
                 try:
                     look(key[1], content)

@@ -3,6 +3,7 @@
 #[path = "common/drives.rs"]
 mod drives;
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use device::drive::Drive;
@@ -144,6 +145,27 @@ fn an_export_is_what_the_cut_left() {
     replay.export(&export).expect("a file");
     let bytes = std::fs::read(&export).expect("a file");
     assert!(bytes[..2048].iter().all(|&byte| byte == 2) && bytes[2048..4096].iter().all(|&byte| byte == 3));
+}
+
+#[test]
+fn cuts_have_one_digest_where_they_leave_the_same() {
+    for (seed, kind) in (0..).zip(KINDS) {
+        let path = load(seed, 400).file(&format!("digests-{seed}"));
+        let (mut replay, export) =
+            (replay(&config(&[&TIGHT[..], *kind].concat()), &path), path.with_extension("export"));
+        let (mut by_digest, mut contents, mut cuts) = (HashMap::new(), HashSet::new(), 0);
+        // A cut before the first operation leaves what the cut before it left.
+        while let Some(found) = replay.cut(LoadCut { at: [24, 0][cuts % 2], ..LoadCut::default() }).expect("a drive") {
+            replay.export(&export).expect("a file");
+            let content = std::fs::read(&export).expect("a file");
+            contents.insert(content.clone());
+            let before = by_digest.entry(found.content).or_insert_with(|| content.clone());
+            assert!(*before == content, "{kind:?}: another content after cut {cuts}");
+            cuts += 1;
+        }
+        assert_eq!(by_digest.len(), contents.len(), "{kind:?}");
+        assert!(contents.len() > 20 && contents.len() < cuts, "{kind:?}: {} of {cuts}", contents.len());
+    }
 }
 
 #[test]

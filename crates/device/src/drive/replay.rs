@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -29,6 +30,8 @@ pub struct Replay {
     next: usize,
     /// All bytes as acknowledged.
     newest: Vec<u8>,
+    /// By unit, a digest of its newest state.
+    digests: Vec<u64>,
     /// By unit that may hold an older state: those states, oldest first.
     older: BTreeMap<u32, Vec<Vec<u8>>>,
     /// Units that the load ever writes.
@@ -62,12 +65,15 @@ pub struct LoadCutFound {
     pub second: bool,
     /// A promise that was broken, in words.
     pub problem: Option<String>,
+    /// A digest of what [`Replay::export`] would write: the same after cuts that leave the same.
+    pub content: u64,
 }
 
 impl LoadCutFound {
     /// As an object.
     pub fn to_json(&self) -> Value {
-        json!({ "position": self.position, "behind": self.behind, "second": self.second, "problem": self.problem })
+        let LoadCutFound { position, behind, second, problem, content } = self;
+        json!({ "position": position, "behind": behind, "second": second, "problem": problem, "content": content })
     }
 }
 
@@ -95,7 +101,9 @@ impl Replay {
         touched.sort_unstable();
         touched.dedup();
         let (older, behind) = Default::default();
-        Ok(Replay { config: config.clone(), drive, load, next: 0, newest, older, touched, behind, broken: None })
+        let digests = newest.chunks(unit as usize).map(digest).collect();
+        let config = config.clone();
+        Ok(Replay { config, drive, load, next: 0, newest, digests, older, touched, behind, broken: None })
     }
 
     /// Breaks a promise from now on, over restarts too: for proof that it is found.
@@ -143,7 +151,8 @@ impl Replay {
         let second = self.restart(cut.second)?;
         let position = self.load.requests[self.next].position;
         let problem = self.look(cut.whole);
-        Ok(Some(LoadCutFound { position, behind: self.behind.len() as u64, second, problem }))
+        let (behind, content) = (self.behind.len() as u64, self.content());
+        Ok(Some(LoadCutFound { position, behind, second, problem, content }))
     }
 
     /// Sends the next request, and takes note of what may be there from then on. If it fails it is the next one still.
@@ -163,6 +172,7 @@ impl Replay {
         match request.kind {
             RecordedKind::Write { fua, .. } => {
                 part.copy_from_slice(data);
+                digest_units(&mut self.digests, &self.newest, request.kind, unit);
                 self.drive.write(offset, data, fua)?;
                 if fua || self.drive.is_protected() {
                     units(request.kind, unit).for_each(|unit| drop(self.older.remove(&unit)));
@@ -170,6 +180,7 @@ impl Replay {
             }
             RecordedKind::Discard { .. } => {
                 part.fill(0);
+                digest_units(&mut self.digests, &self.newest, request.kind, unit);
                 self.drive.trim(offset, length)?;
             }
             RecordedKind::Flush => {
@@ -246,6 +257,16 @@ impl Replay {
             }
         }
         self.older.clear();
+        digest_units(&mut self.digests, &self.newest, request.kind, unit);
+    }
+
+    /// A digest of what [`Replay::export`] would write.
+    fn content(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for number in &self.touched {
+            hasher.write_u64(self.behind.get(number).map_or(self.digests[*number as usize], |state| digest(state)));
+        }
+        hasher.finish()
     }
 
     /// Writes what is behind once more.
@@ -281,6 +302,19 @@ impl Replay {
 
 fn failed(error: &DriveError) -> RunError {
     RunError::Failed(error.to_string())
+}
+
+/// Takes the digests of the units that a request touches.
+fn digest_units(digests: &mut [u64], newest: &[u8], kind: RecordedKind, unit: u64) {
+    for number in units(kind, unit) {
+        digests[number as usize] = digest(unit_of(newest, number, unit));
+    }
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// The units that a request touches.
