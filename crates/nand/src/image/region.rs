@@ -35,6 +35,8 @@ struct DiskRoom {
     /// The blocks that keep their room while they are erased.
     kept: Vec<bool>,
     kept_count: usize,
+    /// What has data in the file has room too: no other file shares it.
+    is_alone: bool,
 }
 
 impl FileRegion {
@@ -45,8 +47,7 @@ impl FileRegion {
         let mut options = MmapOptions::new();
         options.offset(offset).len(blocks * block_bytes);
         let pages = if writes { options.map_raw(&file) } else { options.map_raw_read_only(&file) }?;
-        let room = (writes && writes_in_place(&file))
-            .then(|| DiskRoom::new(page_bytes, blocks, shape.pages_per_block as usize));
+        let room = if writes { DiskRoom::of(&file, page_bytes, blocks, shape.pages_per_block as usize) } else { None };
         Ok(FileRegion { file, offset, pages, block_bytes, room })
     }
 
@@ -101,7 +102,10 @@ impl FileRegion {
     pub(super) fn free(&mut self, block: usize) {
         if let Some(room) = &mut self.room {
             if room.kept[block] || room.kept_count < room.kept.len() / KEPT {
-                room.kept_count += usize::from(!std::mem::replace(&mut room.kept[block], true));
+                if !std::mem::replace(&mut room.kept[block], true) {
+                    room.kept_count += 1;
+                    room.find(&self.file, self.offset, block * self.block_bytes, self.block_bytes);
+                }
                 return;
             }
             room.is_gone(block, self.block_bytes);
@@ -136,10 +140,55 @@ impl FileRegion {
 }
 
 impl DiskRoom {
-    fn new(page_bytes: usize, blocks: usize, pages_per_block: usize) -> DiskRoom {
+    fn new(page_bytes: usize, blocks: usize, pages_per_block: usize, is_alone: bool) -> DiskRoom {
         let pages = vec![0; (blocks * pages_per_block).div_ceil(64)];
-        DiskRoom { page_bytes, pages, kept: vec![false; blocks], kept_count: 0 }
+        DiskRoom { page_bytes, pages, kept: vec![false; blocks], kept_count: 0, is_alone }
     }
+
+    /// What is known of a file, on file systems that write a page where it is: one with room cannot find the disk full.
+    #[cfg(target_os = "linux")]
+    fn of(file: &File, page_bytes: usize, blocks: usize, pages_per_block: usize) -> Option<DiskRoom> {
+        const TMPFS: i64 = 0x0102_1994;
+        const EXT: i64 = 0xef53;
+        const XFS: i64 = 0x5846_5342;
+        // SAFETY: all zeros are a value of this structure.
+        let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is open as long as the file is, and the structure is there to be filled.
+        let failed = unsafe { libc::fstatfs(file.as_raw_fd(), &mut found) } != 0;
+        #[allow(clippy::unnecessary_cast)]
+        let kind = found.f_type as i64;
+        // A copy on XFS may share its data, and takes room when it is written.
+        (!failed && [TMPFS, EXT, XFS].contains(&kind))
+            .then(|| DiskRoom::new(page_bytes, blocks, pages_per_block, kind != XFS))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(_: &File, _: usize, _: usize, _: usize) -> Option<DiskRoom> {
+        None
+    }
+
+    /// Looks for pages that have room since before the file was opened, among so many bytes.
+    #[cfg(target_os = "linux")]
+    fn find(&mut self, file: &File, offset: u64, at: usize, length: usize) {
+        if !self.is_alone || self.is_there(at, length) {
+            return;
+        }
+        let seek = |from: usize, what| {
+            let from = (offset + from as u64) as libc::off_t;
+            // SAFETY: the descriptor is open as long as the file is. Nobody relies on its position.
+            let found = unsafe { libc::lseek(file.as_raw_fd(), from, what) };
+            u64::try_from(found).map_or(at + length, |found| ((found - offset) as usize).min(at + length))
+        };
+        let mut from = at;
+        while from < at + length {
+            let data = seek(from, libc::SEEK_DATA);
+            from = seek(data, libc::SEEK_HOLE);
+            self.is_written(data, from - data);
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn find(&mut self, _: &File, _: u64, _: usize, _: usize) {}
 
     /// The block is not an erased one that keeps its room.
     fn use_block(&mut self, block: usize) {
@@ -163,26 +212,6 @@ impl DiskRoom {
             self.pages[page / 64] &= !(1 << (page % 64));
         }
     }
-}
-
-/// True on file systems that write a page where it is, so that one with room cannot find the disk full.
-#[cfg(target_os = "linux")]
-fn writes_in_place(file: &File) -> bool {
-    const TMPFS: i64 = 0x0102_1994;
-    const EXT: i64 = 0xef53;
-    const XFS: i64 = 0x5846_5342;
-    // SAFETY: all zeros are a value of this structure.
-    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open as long as the file is, and the structure is there to be filled.
-    let failed = unsafe { libc::fstatfs(file.as_raw_fd(), &mut found) } != 0;
-    #[allow(clippy::unnecessary_cast)]
-    let kind = found.f_type as i64;
-    !failed && [TMPFS, EXT, XFS].contains(&kind)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn writes_in_place(_: &File) -> bool {
-    false
 }
 
 #[cfg(test)]
@@ -210,16 +239,19 @@ mod tests {
         }
     }
 
-    /// The bytes of a file, whoever it belongs to.
+    /// Whatever the file system is, its rules hold.
+    fn opened(file: File) -> FileRegion {
+        let mut region = FileRegion::new(file, OFFSET, true, &shape(), PAGE as u32).expect("it can be mapped");
+        region.room = Some(DiskRoom::new(PAGE, BLOCKS, PAGES, true));
+        region
+    }
+
     fn region_of(name: &str) -> FileRegion {
         let path = std::env::temp_dir().join(format!("ftlab-region-{name}-{}", std::process::id()));
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
         std::fs::remove_file(&path).expect("it is there");
         file.set_len(OFFSET + (BLOCKS * PAGES * PAGE) as u64 + 100_000).expect("a hole");
-        let mut region = FileRegion::new(file, OFFSET, true, &shape(), PAGE as u32).expect("it can be mapped");
-        // Whatever the file system is, its rules hold.
-        region.room.get_or_insert_with(|| DiskRoom::new(PAGE, BLOCKS, PAGES));
-        region
+        opened(file)
     }
 
     fn has_room(region: &FileRegion, page: usize) -> bool {
@@ -247,6 +279,7 @@ mod tests {
                     region.write(place, &vec![byte; length]).expect("room");
                 }
                 1 if round % 64 == 0 => region.give_room_back(),
+                1 if round % 64 == 1 => region = opened(region.file.try_clone().expect("a descriptor")),
                 1..4 => {
                     region.free(block);
                     model[block * PAGES..(block + 1) * PAGES].fill(None);
@@ -287,8 +320,15 @@ mod tests {
             region.write((block * PAGES * PAGE) as u64, &vec![7; PAGES * PAGE]).expect("room");
         }
         assert_eq!(of_blocks(&region), BLOCKS);
+        // It is opened anew, and knows of the room of those that it keeps.
+        region = opened(region.file.try_clone().expect("a descriptor"));
+        let known = |region: &FileRegion| {
+            let room = region.room.as_ref().expect("it was given");
+            (0..BLOCKS).filter(|block| room.is_there(block * PAGES * PAGE, PAGES * PAGE)).count()
+        };
+        assert_eq!(known(&region), 0);
         (0..BLOCKS).for_each(|block| region.free(block));
-        assert_eq!(of_blocks(&region), BLOCKS / KEPT);
+        assert_eq!((of_blocks(&region), known(&region)), (BLOCKS / KEPT, BLOCKS / KEPT));
         region.give_room_back();
         assert_eq!(of_blocks(&region), 0);
     }
