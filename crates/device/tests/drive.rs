@@ -89,6 +89,35 @@ const KINDS: &[&[&str]] = &[
         "ftl.slc_cache.both={ blocks = 1, fold = \"mark\" }",
         BUFFER,
     ],
+    // As full as it can be, and read as much as it can be.
+    &[
+        "device.blocks_per_plane=9",
+        "device.user_capacity=\"430KiB\"",
+        "device.wear.read_limit=[40, 100]",
+        "ftl.read_disturb.refresh.margin=12",
+        BUFFER,
+    ],
+    &[
+        "device.wear.read_limit=[128, 800]",
+        "ftl.read_disturb.redftl={}",
+        "ftl.mapping=\"dftl\"",
+        "device.blocks_per_plane=24",
+        BUFFER,
+    ],
+    &[
+        "device.blocks_per_plane=24",
+        "device.wear.read_limit=[64, 400]",
+        "ftl.read_disturb.read-leveling={margin=12,hot_pages=6}",
+        BUFFER,
+    ],
+    &["ftl.wear_leveling.static.threshold=4", BUFFER],
+    &[
+        "device.cell=\"mlc\"",
+        "ftl.paired_page=\"gcmix\"",
+        "ftl.migration=\"rcpb\"",
+        "device.blocks_per_plane=24",
+        BUFFER,
+    ],
 ];
 
 #[test]
