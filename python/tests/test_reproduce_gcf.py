@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -473,14 +472,14 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
 
 
 LONG = pytest.mark.skipif(
-    "FTLAB_LONG" not in os.environ, reason="takes most of a minute; FTLAB_LONG=1 runs it"
+    "FTLAB_LONG" not in os.environ, reason="takes a minute or more; FTLAB_LONG=1 runs it"
 )
 
 
 @pytest.mark.parametrize(
     "only",
     [
-        pytest.param(only, marks=LONG if only in {"fig8", "fig9", "fig10", "readings"} else ())
+        pytest.param(only, marks=LONG if only in {"fig8", "fig9", "fig10", "readings", "turns"} else ())
         for only in STUDY.experiments
     ],
 )
@@ -490,11 +489,6 @@ def test_a_whole_reproduction_on_a_tiny_device(
     monkeypatch.setitem(gcf.SCALES, "quick", TINY)
     # Away from the traces that may lie beside the project.
     monkeypatch.chdir(tmp_path)
-    # Of its readings one, but where there is time for all.
-    turns = STUDY.experiments["turns"]
-    settings = {"", *(gcf.TURNS if "FTLAB_LONG" in os.environ else gcf.TURNS[-1:])}
-    few = [point for point in turns.points if point.setting in settings]
-    monkeypatch.setitem(STUDY.experiments, "turns", replace(turns, points=few))
     long = {**gcf.READINGS["long"].sets, "workload.volume": "160MiB"}
     monkeypatch.setitem(STUDY.axes["setting"], "long", long)
     out = tmp_path / "out"
