@@ -217,7 +217,6 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 /// As [`check`], and what only such a drive cannot be.
 pub fn check_drive(config: &Config) -> Result<(), Refusal> {
     check(config)?;
-    check_lives(config)?;
     drive::open::check(config)
 }
 
@@ -303,21 +302,7 @@ fn check_executor(config: &Config) -> Result<(), Refusal> {
             help: "leave it out".into(),
         });
     }
-    check_lives(config)?;
     drive::open::check(config)
-}
-
-/// Refuses blocks that fail where nothing keeps track of it.
-fn check_lives(config: &Config) -> Result<(), Refusal> {
-    if !lives::are_limited(config) {
-        return Ok(());
-    }
-    Err(Refusal {
-        key: "device.bad_blocks",
-        message: "blocks of a drive of real bytes do not fail yet: its discards and its buffer do not know of an end"
-            .into(),
-        help: "use the executor `count` or `timed`, or `device.bad_blocks` = \"none\"".into(),
-    })
 }
 
 /// Without time there are no latencies to split.

@@ -132,6 +132,39 @@ fn no_sector_is_lost_to_a_cut() {
     println!("{all} cuts");
 }
 
+/// Blocks fail until the drive takes no more: every failed program and erase on the way is cut before and in its middle, and at the end
+/// all that was acknowledged can be read.
+#[test]
+fn drives_come_to_the_end_of_their_lives() {
+    let wears = [
+        "device.bad_blocks.weibull={ factory = 0.02, life = 8, shape = 2 }",
+        "device.blocks_per_plane=16",
+        "ftl.allocation=\"CWDP\"",
+    ];
+    let kinds: [&[&str]; 6] = [
+        &[],
+        &[BUFFER],
+        &[BUFFER, PROTECTED],
+        &["ftl.reclaim_unit=\"twin\"", BUFFER, PROTECTED],
+        &["ftl.map_unit=\"1KiB\"", BUFFER],
+        &[
+            "device.cell=\"mlc\"",
+            "device.pages_per_block=16",
+            "device.programming=\"one-shot\"",
+            "device.timing.program=\"700us\"",
+            "device.bad_blocks.weibull.life=3",
+            BUFFER,
+        ],
+    ];
+    let tallies = on_all_processors(&kinds, |kind| {
+        cut(&[&wears, *kind].concat(), SectorCuts { seeds: 6, requests: 1500, stride: 97, twice: true, ..CUTS })
+    });
+    for (kind, tally) in kinds.iter().zip(tallies) {
+        assert_eq!(tally.first, None, "{kind:?}: {tally:?}");
+        assert!(tally.ends > 2 && tally.cuts > 50, "{kind:?}: {tally:?}");
+    }
+}
+
 /// The power may go off as often as it will, from one operation to the next and in restarts: the drive goes on.
 /// `FTLAB_DENSE_SEEDS=100`: so many lives of each kind.
 #[test]

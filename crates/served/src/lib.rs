@@ -49,7 +49,7 @@ impl ServedDrive {
         request(&mut *self.drive()?).map_err(|error| match error {
             DriveError::NoSpace => Error::NoSpace,
             DriveError::PowerCut => Error::PowerCut,
-            DriveError::ReadOnly => Error::ReadOnly,
+            DriveError::ReadOnly | DriveError::EndOfLife => Error::ReadOnly,
             error @ (DriveError::Unreadable { .. } | DriveError::Image(_)) => Error::Io(error.to_string()),
         })
     }

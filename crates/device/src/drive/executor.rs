@@ -18,7 +18,7 @@ use super::open::slots;
 use super::{Drive, DriveError, RestartCost, SECTOR};
 use crate::errors::RunError;
 use crate::watch::{Watch, work_of};
-use crate::{flash, gang};
+use crate::{flash, gang, lives};
 
 /// Requests drawn at once.
 const BATCH: usize = 64;
@@ -76,7 +76,7 @@ pub(crate) struct CheckingHost {
     /// Sectors that were read and compared, by the workload and after the restart.
     checked: u64,
     checked_after: u64,
-    /// Sectors that were read, and that an earlier run or another host wrote.
+    /// Sectors that were read, and that an earlier run or another host wrote, or that the drive refused at the end of its life.
     unknown: u64,
 }
 
@@ -84,6 +84,8 @@ pub(crate) struct CheckingHost {
 const NEVER: u32 = 0;
 /// That of one that was discarded.
 const ZEROS: u32 = 1;
+/// That of one whose last write was refused, or may be lost, at the end of the drive's life.
+const UNKNOWN: u32 = u32::MAX;
 
 impl CheckingHost {
     pub(crate) fn new(drive: &Drive, knows_all: bool) -> Result<CheckingHost, RunError> {
@@ -108,20 +110,38 @@ impl CheckingHost {
     ) -> Result<(), RunError> {
         let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
         let mut now = Instant::ZERO;
-        loop {
+        // No request is begun on a drive that has come to its end.
+        let batch_size = if lives::are_limited(drive.config()) { 1 } else { BATCH };
+        while !drive.has_ended() {
             batch.clear();
-            workload.fill(&mut batch, BATCH)?;
+            workload.fill(&mut batch, batch_size)?;
             if batch.is_empty() {
                 break;
             }
             for request in &batch {
                 now = now.max(request.at);
                 drive.pass_time(now);
-                self.carry_out(drive, request).map_err(|error| failed(&error))?;
+                match self.carry_out(drive, request) {
+                    Err(DriveError::EndOfLife) => self.forget(request.offset, request.size),
+                    done => done.map_err(|error| failed(&error))?,
+                }
                 watch.report(work_of(request), now, &drive.device.recorder.counters, || workload.progress())?;
             }
         }
-        drive.finish(now).map_err(|error| failed(&error))
+        match drive.finish(now) {
+            Err(DriveError::EndOfLife) => {
+                drive.unwritten().into_iter().for_each(|(offset, size)| self.forget(offset, size));
+                Ok(())
+            }
+            finished => finished.map_err(|error| failed(&error)),
+        }
+    }
+
+    /// From now on nobody knows what these bytes are.
+    fn forget(&mut self, offset: u64, size: u64) {
+        for sector in offset / SECTOR..(offset + size).div_ceil(SECTOR) {
+            self.versions[sector as usize] = UNKNOWN;
+        }
     }
 
     /// Carries out a request, of the whole sectors that it touches; what is read is compared.
@@ -137,7 +157,8 @@ impl CheckingHost {
             }
             RequestKind::Write => {
                 // After so many they begin anew; nobody lives to see it.
-                self.writes = self.writes.wrapping_add(1).max(ZEROS + 1);
+                self.writes = (self.writes + 1) % UNKNOWN;
+                self.writes = self.writes.max(ZEROS + 1);
                 bytes.resize(length as usize, 0);
                 for (sector, bytes) in (first..).zip(bytes.chunks_mut(SECTOR as usize)) {
                     fill(bytes, sector, self.writes);
@@ -160,7 +181,7 @@ impl CheckingHost {
         let mut known = 0;
         for (sector, found) in (first..).zip(bytes.chunks(SECTOR as usize)) {
             let version = self.versions[sector as usize];
-            if version == NEVER && !self.knows_all {
+            if version == NEVER && !self.knows_all || version == UNKNOWN {
                 self.unknown += 1;
                 continue;
             }
@@ -194,7 +215,10 @@ impl CheckingHost {
             watch.report(end - first, Instant::ZERO, &drive.device.recorder.counters, || Some(done))?;
         }
         self.unknown = before;
-        drive.close().map_err(|error| failed(&error))
+        match drive.close() {
+            Err(DriveError::EndOfLife) => Ok(()),
+            closed => closed.map_err(|error| failed(&error)),
+        }
     }
 
     pub(crate) fn told(&self, restart: &RestartCost) -> Value {

@@ -58,6 +58,9 @@ pub enum DriveError {
     /// The power is off.
     #[error("the power is off")]
     PowerCut,
+    /// So many blocks have failed that no more pages find room. What was written before can be read.
+    #[error("the drive has come to the end of its life, and takes no more writes")]
+    EndOfLife,
     /// The drive was opened for reading.
     #[error("the drive is read-only")]
     ReadOnly,
@@ -125,6 +128,11 @@ impl Drive {
         self.is_read_only
     }
 
+    /// True if so many blocks have failed that it takes no writes any more.
+    pub fn has_ended(&self) -> bool {
+        self.device.is_read_only()
+    }
+
     /// The cost of the restart when it was opened.
     pub fn restart(&self) -> RestartCost {
         self.restart
@@ -187,14 +195,25 @@ impl Drive {
         self.device.tell_time(now, None);
     }
 
+    /// What was acknowledged and is not programmed: bytes from where on, and how many.
+    pub(crate) fn unwritten(&self) -> Vec<(u64, u64)> {
+        let page = self.page_size();
+        let waits = |lpn: Lpn| {
+            self.trims.is_pending(lpn)
+                || self.buffer.as_deref().is_some_and(|buffer| buffer.find(lpn).is_some())
+                || self.device.ftl.lookup(lpn).is_some_and(|at| self.device.flash.in_frame(at).is_some())
+        };
+        (0..self.pages).map(Lpn).filter(|&lpn| waits(lpn)).map(|lpn| (u64::from(lpn.0) * page, page)).collect()
+    }
+
     /// No request follows: all that was acknowledged is programmed, and the figures end.
     pub(crate) fn finish(&mut self, now: Instant) -> Result<(), DriveError> {
         if let Some(buffer) = self.buffer.as_deref() {
             self.device.recorder.buffer_finish(buffer.age());
         }
-        self.drain()?;
+        let drained = self.drain();
         self.device.recorder.finish(now);
-        Ok(())
+        drained
     }
 
     /// Fills `data` with the bytes from `offset` on.
@@ -279,6 +298,9 @@ impl Drive {
         match self.device.ftl.lookup(lpn) {
             Some(ppn) if !self.device.flash.is_off() && self.device.flash.is_unreadable(ppn) => {
                 Err(DriveError::Unreadable { lpn: lpn.0, why: "it has more errors than can be corrected" })
+            }
+            None if self.device.ftl.is_lost(lpn) => {
+                Err(DriveError::Unreadable { lpn: lpn.0, why: "no room was left for it when its program failed" })
             }
             _ => Ok(()),
         }
@@ -455,7 +477,12 @@ impl Drive {
         self.make_trims_last()?;
         self.device.fill_up();
         self.look_at_waiting();
-        self.is_up()
+        self.is_up()?;
+        // What waits to be programmed with others finds no room any more.
+        if self.device.is_read_only() && self.device.flash.unit_in_frames().is_some() {
+            return Err(DriveError::EndOfLife);
+        }
+        Ok(())
     }
 
     /// Discards `length` bytes: they read as zeros, and last when a flush after it is acknowledged.
@@ -508,14 +535,19 @@ impl Drive {
     }
 
     /// Ends cleanly: all of it is programmed, and on the disk of the image with a checkpoint. Where that finds no room the next start
-    /// scans the array.
+    /// scans the array. At the end of the drive's life there is none.
     ///
     /// # Errors
-    /// [`DriveError`].
+    /// [`DriveError`]. With [`DriveError::EndOfLife`] it has ended; what was not flushed is lost.
     pub fn close(&mut self) -> Result<(), DriveError> {
-        self.flush()?;
-        if !self.is_read_only {
-            self.drain()?;
+        let flushed = self.flush().and_then(|()| if self.is_read_only { Ok(()) } else { self.drain() });
+        match &flushed {
+            Err(error) if *error != DriveError::EndOfLife => return flushed,
+            _ => {}
+        }
+        if self.device.is_read_only() {
+            self.image_mut().forget_checkpoint();
+        } else if !self.is_read_only {
             let pages = self.device.has.pages.expect("refused before");
             let kept = checkpoint::of(&self.device, pages).and_then(|bytes| self.image_mut().keep_checkpoint(&bytes));
             if kept.is_err() {
@@ -524,7 +556,8 @@ impl Drive {
         }
         self.image().sync().map_err(|error| DriveError::Image(error.to_string()))?;
         self.end = Some(DriveError::PowerCut);
-        Ok(())
+        // Writes in slots outlive the process, and discards do not.
+        if self.is_protected() && !self.trims.are_pending() { Ok(()) } else { flushed }
     }
 
     fn evict_due(&mut self) -> Result<(), DriveError> {
@@ -553,11 +586,12 @@ impl Drive {
             self.read_old(lpn, &mut page, old)?;
         }
         self.cache.overlay(slot, &mut page);
+        // A page that finds no room stays.
+        self.program(lpn, &page, touched)?;
         let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
         let age = buffer.age();
         buffer::leave(&mut self.device, buffer, slot, age);
         self.cache.end(slot);
-        self.program(lpn, &page, touched)?;
         if let Some(protected) = &mut self.protected {
             let flash = &mut self.device.flash;
             let waits_at = self.device.ftl.lookup(lpn).filter(|&at| flash.in_frame(at).is_some());
@@ -580,7 +614,7 @@ impl Drive {
     }
 
     fn program(&mut self, lpn: Lpn, page: &[u8], touched: u8) -> Result<(), DriveError> {
-        self.trims.write(lpn);
+        let was_discarded = self.trims.write(lpn);
         if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
             let mut torn = vec![0; page.len()];
             self.read_old(lpn, &mut torn, 1)?;
@@ -590,11 +624,17 @@ impl Drive {
             self.place(lpn, content, touched)?;
         }
         let content = self.device.flash.take(page);
-        self.place(lpn, content, touched)
+        let placed = self.place(lpn, content, touched);
+        if was_discarded && placed == Err(DriveError::EndOfLife) {
+            self.trims.add(lpn);
+        }
+        placed
     }
 
     fn place(&mut self, lpn: Lpn, content: Content, touched: u8) -> Result<(), DriveError> {
-        self.device.place_now(lpn, 0, content, touched);
+        if !self.device.place_now(lpn, 0, content, touched) {
+            return self.is_up().and(Err(DriveError::EndOfLife));
+        }
         let newest = self.device.ftl.lookup(lpn).and_then(|at| ftl::write_of(self.device.flash.waiting(at).spare));
         self.newest = self.newest.max(newest.unwrap_or(0));
         self.is_up()
@@ -648,7 +688,11 @@ impl Drive {
     }
 
     fn takes_writes(&mut self) -> Result<(), DriveError> {
-        if self.is_read_only { Err(DriveError::ReadOnly) } else { self.is_up() }
+        match () {
+            () if self.is_read_only => Err(DriveError::ReadOnly),
+            () if self.device.is_read_only() => self.is_up().and(Err(DriveError::EndOfLife)),
+            () => self.is_up(),
+        }
     }
 
     /// Fails for good once the power is off, or the image cannot be written.

@@ -13,7 +13,7 @@ use super::trims::Trims;
 use super::{Drive, DriveError, checkpoint};
 use crate::device::{Device, policies};
 use crate::errors::{Refusal, RunError};
-use crate::{buffer, flash, foresight, gang};
+use crate::{buffer, flash, foresight, gang, lives};
 
 /// Refuses devices that cannot be drives of real bytes.
 ///
@@ -46,6 +46,15 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
                 config::print_size(MAX_SECTORS * SECTOR)
             ),
             help: "set `power_loss = \"volatile\"`, or put fewer planes or channels in step".into(),
+        });
+    }
+    if slots(config) > 0 && lives::are_limited(config) && policies(config).program.slots > 1 {
+        return Err(Refusal {
+            key: "device.bad_blocks",
+            message: "pages that left a protected write buffer, and wait to be programmed with others, find no room in it again when \
+                      too many blocks have failed"
+                .into(),
+            help: "set `power_loss = \"volatile\"`, or have pages of one map unit programmed one by one".into(),
         });
     }
     if !page.is_multiple_of(SECTOR) {
@@ -89,6 +98,10 @@ fn identity(config: &Config) -> String {
         if is_part && !line.is_empty() {
             lines.push(line.to_owned());
         }
+    }
+    if lives::are_limited(config) {
+        // Blocks fail by it.
+        lines.push(format!("seed = {}", config.run.seed));
     }
     lines.join("\n")
 }
@@ -153,6 +166,7 @@ impl Drive {
             Ok(found) => Some(found),
             Err(image) => {
                 device.flash.attach(*image).map_err(RunError::Input)?;
+                device.flash.mark_factory_bad();
                 None
             }
         };

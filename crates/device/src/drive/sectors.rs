@@ -4,6 +4,8 @@
 //! and all that came after. The power goes off at an operation of the flash, and perhaps once more in the restart. Then every sector
 //! must read as what was last flushed or written with FUA, or as something later; no write of at most a page is there in part.
 
+use std::collections::BTreeSet;
+
 use config::Config;
 use engine::Chance;
 use files::Interrupt;
@@ -61,6 +63,8 @@ pub struct SectorTally {
     pub second_cuts: u64,
     /// Clean stops, each followed by a look likewise.
     pub stops: u64,
+    /// Drives that came to the end of their lives, each followed by a look with the power on and one after a cut.
+    pub ends: u64,
     /// Cuts and stops after which a sector was wrong.
     pub losing: u64,
     /// The first of them, in words.
@@ -101,6 +105,8 @@ struct SectorHost {
     reads: u64,
     /// Acknowledged writes last, but for discards.
     is_protected: bool,
+    /// Requests that the drive refused at the end of its life: they may be there in part, and nobody is told that they last.
+    refused: BTreeSet<u64>,
 }
 
 impl SectorHost {
@@ -114,6 +120,7 @@ impl SectorHost {
             per_page: drive.page_size() / SECTOR,
             reads,
             is_protected: drive.is_protected(),
+            refused: BTreeSet::new(),
         }
     }
 
@@ -166,10 +173,7 @@ impl SectorHost {
     fn acknowledged(&mut self, request: SectorRequest) {
         match request {
             SectorRequest::Flush => {
-                for sector in &mut self.sectors {
-                    sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
-                    sector.later.clear();
-                }
+                self.last(0, self.sectors.len() as u64);
                 self.pieces.clear();
             }
             SectorRequest::Write { first, sectors, fua } if fua || self.is_protected => self.last(first, sectors),
@@ -181,8 +185,8 @@ impl SectorHost {
     /// The writes that were sent last to these sectors last.
     fn last(&mut self, first: u64, sectors: u64) {
         for sector in &mut self.sectors[first as usize..(first + sectors) as usize] {
-            sector.lasts = sector.later.last().copied().unwrap_or(sector.lasts);
-            sector.later.clear();
+            sector.lasts = acknowledged_of(sector, &self.refused);
+            sector.later.retain(|number| self.refused.contains(number));
         }
     }
 
@@ -214,8 +218,12 @@ impl SectorHost {
                 drive.read(bytes(first), &mut data)?;
                 for (sector, found) in (first..).zip(data.chunks(SECTOR as usize)) {
                     let state = &self.sectors[sector as usize];
-                    let newest = state.later.last().copied().unwrap_or(state.lasts);
-                    if found != self.data(sector, newest) {
+                    let newest = acknowledged_of(state, &self.refused);
+                    let is_refused = state
+                        .later
+                        .iter()
+                        .any(|number| self.refused.contains(number) && found == self.data(sector, *number));
+                    if !is_refused && found != self.data(sector, newest) {
                         return Ok(Some(format!("sector {sector} does not read as write {newest}, the newest one")));
                     }
                 }
@@ -227,7 +235,11 @@ impl SectorHost {
     /// Sends a request. Returns what is wrong with it.
     fn send(&mut self, drive: &mut Drive, request: SectorRequest) -> Result<Option<String>, DriveError> {
         let number = self.sends(request);
-        let wrong = self.carry_out(drive, request, number)?;
+        let wrong = self.carry_out(drive, request, number);
+        if wrong == Err(DriveError::EndOfLife) {
+            self.refused.insert(number);
+        }
+        let wrong = wrong?;
         self.acknowledged(request);
         Ok(wrong)
     }
@@ -267,6 +279,11 @@ impl SectorHost {
         self.pieces.clear();
         Ok(None)
     }
+}
+
+/// The newest version that was not refused.
+fn acknowledged_of(sector: &Sector, refused: &BTreeSet<u64>) -> u64 {
+    sector.later.iter().rev().find(|number| !refused.contains(number)).copied().unwrap_or(sector.lasts)
 }
 
 /// Has the power go off at operations of drives, and looks at all sectors.
@@ -315,7 +332,9 @@ fn try_drive(
         let (before, request) = (drive.clone(), host.any_request());
         let number = host.sends(request);
         drive.cut_after(u64::MAX, false);
-        let wrong = host.carry_out(&mut drive, request, number).map_err(|error| failed(&error))?;
+        let done = host.carry_out(&mut drive, request, number);
+        let has_ended = done == Err(DriveError::EndOfLife);
+        let wrong = if has_ended { None } else { done.map_err(|error| failed(&error))? };
         if let Some(wrong) = wrong {
             tally.losing += 1;
             tally.first.get_or_insert(format!("seed {seed}, request {number}, with the power on: {wrong}"));
@@ -347,11 +366,25 @@ fn try_drive(
                 }
             }
         }
+        if has_ended {
+            tally.ends += 1;
+            host.refused.insert(number);
+            let all = SectorRequest::Read { first: 0, sectors: host.sectors.len() as u64 };
+            let found = host.carry_out(&mut drive, all, 0).map_err(|error| failed(&error))?;
+            if let Some(wrong) =
+                found.map_or_else(|| after_cut(config, cuts, drive, host, tally), |wrong| Ok(Some(wrong)))?
+            {
+                tally.losing += 1;
+                tally.first.get_or_insert(format!("seed {seed}, at the end of its life: {wrong}"));
+            }
+            return Ok(());
+        }
         host.acknowledged(request);
         if cuts.broken.is_none() && number.is_multiple_of(STOP_EVERY) {
             let wrong;
             (drive, wrong) = stop_cleanly(config, drive, &mut host)?;
             tally.stops += 1;
+            tally.ends += u64::from(drive.has_ended());
             if let Some(wrong) = wrong {
                 tally.losing += 1;
                 tally.first.get_or_insert(format!("seed {seed}, request {number}: {wrong}"));
@@ -405,10 +438,15 @@ pub fn try_dense(config: &Config, cuts: &DenseCuts) -> Result<SectorTally, RunEr
 /// Has a drive stop cleanly, and opens it again by its checkpoint. Returns what is wrong.
 fn stop_cleanly(config: &Config, drive: Drive, host: &mut SectorHost) -> Result<(Drive, Option<String>), RunError> {
     let mut drive = drive;
-    drive.close().map_err(|error| failed(&error))?;
-    host.acknowledged(SectorRequest::Flush);
+    match drive.close() {
+        Ok(()) => host.acknowledged(SectorRequest::Flush),
+        // What was not flushed before may be lost.
+        Err(DriveError::EndOfLife) => {}
+        Err(error) => return Err(failed(&error)),
+    }
+    let had_ended = drive.has_ended();
     let mut drive = Drive::over(config, drive.into_image())?;
-    if !drive.restart().from_checkpoint {
+    if !drive.restart().from_checkpoint && !had_ended {
         return Ok((drive, Some("after a clean stop there is no checkpoint".into())));
     }
     drive.check();
@@ -441,7 +479,12 @@ fn after_cut(
     }
     drive.check();
     for _ in 0..cuts.afterwards {
-        if let Some(wrong) = host.send_any(&mut drive).unwrap_or_else(|error| Some(error.to_string())) {
+        // At the end of its life a drive is read, and keeps what it has.
+        let sent = match host.send_any(&mut drive) {
+            Err(DriveError::EndOfLife) => Ok(None),
+            sent => sent,
+        };
+        if let Some(wrong) = sent.unwrap_or_else(|error| Some(error.to_string())) {
             return Ok(Some(format!("after the restart, {wrong}")));
         }
     }

@@ -11,12 +11,19 @@ impl Flash {
     /// From now on blocks fail at the ends of their lives. The units of those that are bad from the factory are marked.
     pub(crate) fn keep_lives(&mut self, lives: BlockLives) {
         self.supply.watch();
+        self.lives = Some(Box::new(lives));
+        self.mark_factory_bad();
+    }
+
+    /// Units that are bad from the factory are marked, where they are not.
+    pub(crate) fn mark_factory_bad(&mut self) {
+        let Some(lives) = self.lives.take() else { return };
         for unit in self.geometry.all_units() {
-            if self.blocks_of(unit).any(|block| lives.is_bad(block)) {
+            if !self.is_bad(unit) && self.blocks_of(unit).any(|block| lives.is_bad(block)) {
                 self.retire(unit);
             }
         }
-        self.lives = Some(Box::new(lives));
+        self.lives = Some(lives);
     }
 
     /// Blocks fail.
