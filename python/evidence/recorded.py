@@ -34,8 +34,11 @@ from ftlab.cli.usage import say
 Promised = TypeVar("Promised", bound=Hashable)
 
 GAPS = (1, 4, 50)
-"""From a restart to the next cut there are fewer operations of the flash than one of these, drawn at random: the cut
-comes with the first one, within a few, or further on."""
+"""From a restart to the next cut there are fewer operations of the flash than one of these or than a `STRETCH`, drawn
+at random: the cut comes with the first one, within a few, or further on."""
+
+STRETCH = 20
+"""One of so many parts of the load. With cuts that are all nearer it might never get beyond a large request."""
 
 TELL_EVERY_S = 120.0
 """Between two lines on how far it is."""
@@ -81,8 +84,9 @@ class Wanted:
     seed: int = 1
     seconds: float = math.inf
     """It ends after so many with what there is."""
-    gaps: tuple[int, ...] = GAPS
-    """One of them, drawn at random, is more than the operations of the flash from a restart to the next cut."""
+    gaps: tuple[int, ...] | None = None
+    """One of them, drawn at random, is more than the operations of the flash from a restart to the next cut; without
+    any, one of `GAPS` or a `STRETCH`."""
 
 
 @dataclass
@@ -118,6 +122,7 @@ def cut(
     replay = record.replays()
     replay.go_to(record.begins)
     done.operations = replay.go_to(2**62)
+    gaps = wanted.gaps or (*GAPS, max(1, done.operations // STRETCH))
     seen: set[tuple[int, Promised]] = set()
     with tempfile.TemporaryDirectory(prefix="cut-", dir=_memory()) as scratch:
         content = Path(scratch) / "content"
@@ -133,7 +138,7 @@ def cut(
                     say(
                         f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go"
                     )
-                at, during = chance.randrange(chance.choice(wanted.gaps)), chance.random() < 0.5
+                at, during = chance.randrange(chance.choice(gaps)), chance.random() < 0.5
                 second = chance.randrange(30) if chance.random() < 0.2 else None
                 whole = done.cuts % WHOLE_EVERY == 0
                 text = replay.cut(at, during=during, second=second, whole=whole)

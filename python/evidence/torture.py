@@ -124,8 +124,8 @@ attached them through FUSE and a loop device. `volatile` and `protected` are the
 ## Recorded loads
 
 A load was recorded once, and replayed on a copy of the drive. The power went off at operations of the flash drawn at
-random, the first after a restart, one of four or one of fifty: before an operation or in its middle, and in a fifth of
-the cuts once more in the restart.
+random, the first after a restart, one of four, of fifty or of a twentieth of the load: before an operation or in its
+middle, and in a fifth of the cuts once more in the restart.
 After each cut the drive restarted by a scan. All that the load ever writes was compared with what may be there, by map
 unit; after every 50th cut the whole drive was. The content was mounted, so that the kernel replayed the journal. Files
 that were fsynced had their digests, and transactions that were acknowledged were there. Then came the file system's

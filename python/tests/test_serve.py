@@ -264,6 +264,52 @@ def test_a_run_with_real_bytes_checks_them_and_leaves_a_drive(tmp_path: Path) ->
     assert wrong.returncode == 2 and "an image needs `run.executor" in wrong.stderr, wrong.stderr
 
 
+WORN = [
+    *SMALL, "--set", "device.blocks_per_plane=40", "--set", "ftl.allocation=CWDP",
+    "--set", "device.bad_blocks.weibull={ factory = 0, life = 8, shape = 2 }",
+]  # fmt: skip
+
+
+@needs_qemu
+def test_a_worn_drive_takes_no_more_writes_and_keeps_what_it_has(tmp_path: Path) -> None:
+    serving = Serving(tmp_path, config=WORN)
+    rounds, said = 0, ""
+    while rounds < 200:
+        done, said = serving.io(f"write -P {rounds % 250 + 1} 0 4M")
+        if done < 1:
+            break
+        rounds += 1
+    assert 2 < rounds < 200, said
+    done, said = serving.io(
+        "write -P 9 0 64k", "discard 0 64k", f"read -P {(rounds - 1) % 250 + 1} 4032k 64k"
+    )
+    assert done == 1 and "Operation not permitted" in said, said
+    told = serving.end()
+    assert told["end_of_life"] is True
+    again = Serving(tmp_path, config=WORN)
+    assert again.io(f"read -P {(rounds - 1) % 250 + 1} 4032k 64k")[0] == 1
+    again.end()
+    # Blocks fail by the seed, so that it is part of what the image is of.
+    other = [sys.executable, "-m", "ftlab", "serve", *WORN, "--set", "run.seed=7", "--image", "disk"]
+    done_other = subprocess.run(other, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done_other.returncode == 2 and "seed = 7" in done_other.stderr, done_other.stderr
+
+
+@pytest.mark.parametrize("power_loss", ["volatile", "protected"])
+def test_a_run_with_real_bytes_goes_to_the_end(tmp_path: Path, power_loss: str) -> None:
+    command = [
+        sys.executable, "-m", "ftlab", "run", *WORN, "--set", "workload.volume=100x", "--set", "run.precondition=none",
+        "--set", "ftl.write_buffer.lru.size=64KiB", "--set", f"ftl.write_buffer.lru.power_loss={power_loss}",
+        "--set", "run.executor=device", "--image", "disk", "--json",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["end_of_life"]["reached"] and told["device"]["sectors_checked_after_restart"] > 4000, told[
+        "device"
+    ]
+
+
 SLOW = [
     *SMALL, "--set", 'device.page_size="4KiB"', "--set", "device.timing.read=3ms",
     "--set", "device.timing.program=20ms",

@@ -158,6 +158,7 @@ impl DriveServer {
             "waf": figures.waf,
             "free_blocks": figures.free_blocks,
             "erases": figures.erases,
+            "end_of_life": figures.has_ended,
             "restart": restart.to_json(),
             "restart_wall_s": restart.wall_s,
             "pace": model,

@@ -55,6 +55,8 @@ pub struct LiveFigures {
     pub free_blocks: Option<u64>,
     /// Blocks erased since the device was opened.
     pub erases: Option<u64>,
+    /// It has come to the end of its life, and takes no more writes.
+    pub has_ended: bool,
 }
 
 /// A block device of real bytes. Requests come from many threads at once.

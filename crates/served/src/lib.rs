@@ -114,11 +114,16 @@ impl Blocks for ServedDrive {
                 waf: drive.write_amplification(),
                 free_blocks: Some(drive.free_blocks()),
                 erases: Some(drive.erases()),
+                has_ended: drive.has_ended(),
             },
         )
     }
 
     fn close(&self) -> Result<(), Error> {
-        self.carry_out(Drive::close)
+        let closed = self.drive()?.close();
+        if closed == Err(DriveError::EndOfLife) {
+            return Err(Error::Io("it has come to the end of its life, and what was not flushed is lost".into()));
+        }
+        self.carry_out(|_| closed)
     }
 }

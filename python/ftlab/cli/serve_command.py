@@ -147,7 +147,7 @@ def _line(status: dict[str, Any], iops: float) -> str:
     waf = "-" if status["waf"] is None else f"{status['waf']:.2f}"
     return (
         f"{iops:,.0f} IOPS, WAF {waf}, {status['free_blocks']:,} blocks free, {status['erases']:,} erases, "
-        f"{status['connected']} clients{_behind(status['pace'])}"
+        f"{status['connected']} clients{', end of life' * status['end_of_life']}{_behind(status['pace'])}"
     )
 
 
@@ -174,6 +174,10 @@ def _summary(status: dict[str, Any]) -> str:
         ("erases", f"{status['erases']:,}"),
         ("free blocks", f"{status['free_blocks']:,}"),
     ]
+    if status["end_of_life"]:
+        rows.append(
+            ("end of life", "reached: too many blocks have failed, and the drive takes no more writes")
+        )
     if status["pace"] is not None:
         rows.extend(_pace_rows(status["pace"]))
     return "".join(f"{name:20} {value}\n" for name, value in rows)
