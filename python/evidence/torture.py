@@ -3,8 +3,8 @@
 ``python -m evidence.torture --cuts 10000 --live 12 --out docs/evidence`` ages a small drive of each class, makes ext4,
 xfs and btrfs on it, and databases on ext4. Each load is recorded once, and the power goes off again and again while it
 is replayed (:mod:`evidence.recorded`); and it goes off under the live load, which has to act on it. After each cut it
-looks (:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, and the exit
-code is 1 if a promise is broken.
+looks (:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, where rows of
+others stay that were measured before, and the exit code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class Tally:
     def row(self) -> str:
         """A row of the page."""
         verdict = "held" if self.problem is None else self.problem.replace("\n", " ")[:200]
-        return f"| {self.oracle} | {self.drive} | {self.cuts:,} | {self.done} | {self.seconds:,.0f} | {verdict} |"
+        today = time.strftime("%Y-%m-%d")
+        words = (self.oracle, self.drive, f"{self.cuts:,}", self.done, f"{self.seconds:,.0f}", today, verdict)
+        return f"| {' | '.join(words)} |"
 
 
 def _tallied(oracle: Oracle, drive: str, cuts: int, work: Callable[[Path], tuple[int, str]]) -> Tally:
@@ -118,27 +120,27 @@ def replayed(oracle: Oracle, drive: str, wanted: Wanted) -> Tally:
 PAGE = """\
 # Power cuts under file systems and databases
 
-`python -m evidence.torture --cuts {cuts} --live {live} --seed {seed}` ({date}) served aged drives over NBD, and
-attached them through FUSE and a loop device. `volatile` and `protected` are their write buffers.
+`make torture` and `python -m evidence.torture`, which `--only` has measure some rows anew, served aged drives over NBD,
+and attached them through FUSE and a loop device. `volatile` and `protected` are their write buffers.
 
 ## Recorded loads
 
 A load was recorded once, and replayed on a copy of the drive. The power went off at operations of the flash drawn at
 random, the first after a restart, one of four, of fifty or of a twentieth of the load: before an operation or in its
 middle, and in a fifth of the cuts once more in the restart.
-After each cut the drive restarted by a scan. All that the load ever writes was compared with what may be there, by map
-unit; after every 50th cut the whole drive was. The content was mounted, so that the kernel replayed the journal. Files
-that were fsynced had their digests, and transactions that were acknowledged were there. Then came the file system's
-checker, and the database's. After many a cut the drive holds what it held after another one: the same content is looked
-at once for what has to be there, and so many *contents* were. *Second* are the cuts in restarts. *Behind* are the cuts
-that took writes along which were not flushed. *Operations* are those of the flash in a load without cuts, and a *lap*
-is a replay from its beginning.
+After each cut the drive restarted by a scan. All that the load writes from the first cut on was compared with what may
+be there, by map unit; after every 50th cut the whole drive was. The content was mounted, so that the kernel replayed
+the journal. Files that were fsynced had their digests, and transactions that were acknowledged were there. Then came
+the file system's checker, and the database's. After many a cut the drive holds what it held after another one: the same
+content is looked at once for what has to be there, and so many *contents* were. *Second* are the cuts in restarts.
+*Behind* are the cuts that took writes along which were not flushed. *Operations* are those of the flash in a load
+without cuts, and a *lap* is a replay from its beginning. *Seconds* are those of the clock, beside other rows and jobs.
 
 It proves what a drive leaves behind. It does not prove that a file system goes on well: the recorded one did not see
 the cut, and the drive was given the lost writes again.
 
-| who | drive | cuts | operations | laps | second | behind | contents | seconds | promises |
-|---|---|---|---|---|---|---|---|---|---|
+| who | drive | cuts | operations | laps | second | behind | contents | seconds | date | promises |
+|---|---|---|---|---|---|---|---|---|---|---|
 {recorded}
 
 ## Live loads
@@ -146,8 +148,8 @@ the cut, and the drive was given the lost writes again.
 The server ended at an operation of the flash drawn at random, under the load or while a journal was replayed. Then the
 drive was opened again and looked at in the same way, and the load went on.
 
-| who | drive | cuts | done | seconds | promises |
-|---|---|---|---|---|---|
+| who | drive | cuts | done | seconds | date | promises |
+|---|---|---|---|---|---|---|
 {rows}
 {skipped}"""
 
@@ -165,13 +167,30 @@ class Page:
         """Writes it, if it was asked for."""
         if self.options.out is None:
             return
+        file = self.options.out / "torture.md"
+        recorded, live = _rows_of(file.read_text(encoding="utf-8") if file.exists() else "")
         text = PAGE.format(
-            cuts=self.options.cuts, live=self.options.live, seed=self.options.seed, date=time.strftime("%Y-%m-%d"),
             skipped="\n" * bool(self.skipped) + "".join(self.skipped),
-            recorded="\n".join(tally.row() for tally in self.recorded),
-            rows="\n".join(tally.row() for tally in self.live),
+            recorded="\n".join(_renewed(recorded, self.recorded)), rows="\n".join(_renewed(live, self.live)),
         )  # fmt: skip
-        (self.options.out / "torture.md").write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
+
+
+def _rows_of(page: str) -> tuple[list[str], list[str]]:
+    """The rows that a page has of recorded and of live loads."""
+    recorded, _, live = page.partition("## Live loads")
+    rows = [
+        [line for line in part.splitlines() if line.startswith("| ") and not line.startswith("| who ")]
+        for part in (recorded, live)
+    ]
+    return rows[0], rows[1]
+
+
+def _renewed(before: list[str], measured: list[Tally]) -> list[str]:
+    """Rows of a table in the order of the oracles, with those that were measured anew."""
+    rows = {tuple(row.split(" | ")[:2]): row for row in [*before, *(tally.row() for tally in measured)]}
+    order = [(f"| {oracle.name}", drive) for oracle in ORACLES for drive in served.CHOICES]
+    return [rows[key] for key in order if key in rows]
 
 
 def _oracles(page: Page) -> Sequence[Oracle]:

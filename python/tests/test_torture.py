@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import struct
@@ -20,6 +21,28 @@ Promises = Callable[[int], tuple[tuple[str, str], ...]]
 Look = Callable[[tuple[tuple[str, str], ...], Path], None]
 
 needs_ext4 = pytest.mark.skipif(KINDS["ext4"].missing() is not None, reason=str(KINDS["ext4"].missing()))
+
+
+def test_rows_that_are_not_measured_anew_stay_on_the_page(tmp_path: Path) -> None:
+    def page(recorded: list[torture.Tally], live: list[torture.Tally]) -> str:
+        torture.Page(argparse.Namespace(out=tmp_path), recorded, live, []).write()
+        return (tmp_path / "torture.md").read_text(encoding="utf-8")
+
+    def tally(oracle: str, drive: str, cuts: int, done: str) -> torture.Tally:
+        return torture.Tally(oracle, drive, cuts, done, 1.0, None)
+
+    page([tally("btrfs", "volatile", 1, "1 | 1")], [tally("ext4", "protected", 2, "9 bytes")])
+    page([tally("ext4", "volatile", 3, "1 | 1")], [])
+    text = page([tally("btrfs", "volatile", 4, "2 | 2")], [tally("xfs", "protected", 5, "9 bytes")])
+    rows = [
+        line.split(" | ")[:3] for line in text.splitlines() if line.startswith("| ") and "who" not in line
+    ]
+    assert rows == [
+        ["| ext4", "volatile", "3"],
+        ["| btrfs", "volatile", "4"],
+        ["| ext4", "protected", "2"],
+        ["| xfs", "protected", "5"],
+    ]
 
 
 @pytest.mark.parametrize("oracle", torture.ORACLES, ids=lambda oracle: str(oracle.name))

@@ -34,7 +34,9 @@ pub struct Replay {
     digests: Vec<u64>,
     /// By unit that may hold an older state: those states, oldest first.
     older: BTreeMap<u32, Vec<Vec<u8>>>,
-    /// Units that the load ever writes.
+    /// Units that the whole log writes.
+    written: Vec<u32>,
+    /// Units that it writes from the last flush before the first cut on: these are looked at after each.
     touched: Vec<u32>,
     /// The state that a restart found in place of the newest one. It is written once more before the load goes on.
     behind: BTreeMap<u32, Vec<u8>>,
@@ -97,13 +99,23 @@ impl Replay {
         let mut newest = vec![0; drive.size() as usize];
         drive.read(0, &mut newest).map_err(|error| RunError::Failed(error.to_string()))?;
         let unit = drive.page_size();
-        let mut touched: Vec<u32> = load.requests.iter().flat_map(|request| units(request.kind, unit)).collect();
-        touched.sort_unstable();
-        touched.dedup();
+        let written = units_of(&load.requests, unit);
         let (older, behind) = Default::default();
         let digests = newest.chunks(unit as usize).map(digest).collect();
         let config = config.clone();
-        Ok(Replay { config, drive, load, next: 0, newest, digests, older, touched, behind, broken: None })
+        Ok(Replay {
+            config,
+            drive,
+            load,
+            next: 0,
+            newest,
+            digests,
+            older,
+            written,
+            touched: Vec::new(),
+            behind,
+            broken: None,
+        })
     }
 
     /// Breaks a promise from now on, over restarts too: for proof that it is found.
@@ -135,6 +147,12 @@ impl Replay {
     /// # Errors
     /// [`RunError`] where the drive fails with the power on, or cannot be opened again.
     pub fn cut(&mut self, cut: LoadCut) -> Result<Option<LoadCutFound>, RunError> {
+        if self.touched.is_empty() {
+            // A cut can take along what was not flushed before it, too.
+            let is_flush = |request: &Recorded| request.kind == RecordedKind::Flush;
+            let flushed = self.load.requests[..self.next].iter().rposition(is_flush).map_or(0, |flush| flush + 1);
+            self.touched = units_of(&self.load.requests[flushed..], self.drive.page_size());
+        }
         self.drive.cut_after(u64::MAX, false);
         self.catch_up().map_err(|error| failed(&error))?;
         self.drive.cut_after(cut.at, cut.during);
@@ -289,12 +307,15 @@ impl Replay {
         let unit = self.drive.page_size();
         let file = File::options().write(true).create(true).truncate(true).open(path)?;
         file.set_len(self.newest.len() as u64)?;
-        for &number in &self.touched {
-            let state = self.behind.get(&number).map_or(unit_of(&self.newest, number, unit), Vec::as_slice);
-            // Holes are zeros.
-            if state.iter().any(|&byte| byte != 0) {
-                file.write_all_at(state, u64::from(number) * unit)?;
-            }
+        // Holes are zeros.
+        let has_data = |number: &&u32| unit_of(&self.newest, **number, unit).iter().any(|&byte| byte != 0);
+        let with_data: Vec<u32> = self.written.iter().filter(has_data).copied().collect();
+        for run in with_data.chunk_by(|number, next| number + 1 == *next) {
+            let (from, length) = (u64::from(run[0]) * unit, run.len() * unit as usize);
+            file.write_all_at(&self.newest[from as usize..][..length], from)?;
+        }
+        for (&number, state) in &self.behind {
+            file.write_all_at(state, u64::from(number) * unit)?;
         }
         Ok(())
     }
@@ -315,6 +336,14 @@ fn digest(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
+}
+
+/// The units that requests touch, in order.
+fn units_of(requests: &[Recorded], unit: u64) -> Vec<u32> {
+    let mut touched: Vec<u32> = requests.iter().flat_map(|request| units(request.kind, unit)).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    touched
 }
 
 /// The units that a request touches.
