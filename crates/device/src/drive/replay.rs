@@ -308,7 +308,8 @@ impl Replay {
         let file = File::options().write(true).create(true).truncate(true).open(path)?;
         file.set_len(self.newest.len() as u64)?;
         // Holes are zeros.
-        let has_data = |number: &&u32| unit_of(&self.newest, **number, unit).iter().any(|&byte| byte != 0);
+        let zeros = vec![0; unit as usize];
+        let has_data = |number: &&u32| unit_of(&self.newest, **number, unit) != zeros;
         let with_data: Vec<u32> = self.written.iter().filter(has_data).copied().collect();
         for run in with_data.chunk_by(|number, next| number + 1 == *next) {
             let (from, length) = (u64::from(run[0]) * unit, run.len() * unit as usize);
