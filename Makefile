@@ -140,7 +140,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 .PHONY: torture
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
 	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
-	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
+	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) FTLAB_SECTORS_REPORT=$(CURDIR)/docs/evidence/sectors.md cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
 	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test drive dense_cuts
 	scripts/block-clients
 	$(PY) -m evidence.torture --cuts $(CUTS) --live $(LIVE) --out docs/evidence
