@@ -688,11 +688,11 @@ impl Drive {
     }
 
     fn takes_writes(&mut self) -> Result<(), DriveError> {
-        match () {
-            () if self.is_read_only => Err(DriveError::ReadOnly),
-            () if self.device.is_read_only() => self.is_up().and(Err(DriveError::EndOfLife)),
-            () => self.is_up(),
+        if self.is_read_only {
+            return Err(DriveError::ReadOnly);
         }
+        self.is_up()?;
+        if self.has_ended() { Err(DriveError::EndOfLife) } else { Ok(()) }
     }
 
     /// Fails for good once the power is off, or the image cannot be written.
