@@ -1,10 +1,11 @@
 """Power cuts under file systems and databases on served drives.
 
-``python -m evidence.torture --cuts 10000 --live 12 --out docs/evidence`` ages a small drive of each class, makes ext4,
-xfs and btrfs on it, and databases on ext4. Each load is recorded once, and the power goes off again and again while it
-is replayed (:mod:`evidence.recorded`); and it goes off under the live load, which has to act on it. After each cut it
-looks (:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, where rows of
-others stay that were measured before, and the exit code is 1 if a promise is broken.
+``python -m evidence.torture --cuts 10000 --live 12 --out docs/evidence`` ages a small drive of each class. fio writes
+to it; ext4, xfs and btrfs are made on it, and databases on ext4. Each load is recorded once, and the power goes off
+again and again while it is replayed (:mod:`evidence.recorded`); and it goes off under the live load, which has to act
+on it. After each cut it looks (:mod:`evidence.torture_fio`, :mod:`evidence.torture_filesystems`,
+:mod:`evidence.torture_databases`). It writes ``torture.md``, where rows of others stay that were measured before, and
+the exit code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from evidence import recorded, served, torture_databases, torture_filesystems
+from evidence import recorded, served, torture_databases, torture_filesystems, torture_fio
 from evidence.recorded import Wanted
 from ftlab.cli.usage import say
 
@@ -43,6 +44,7 @@ class Oracle:
 
 
 ORACLES = [
+    Oracle("fio", torture_fio.missing, torture_fio.torture, torture_fio.torture_recorded, "writes", (0.1, 1.0)),
     *(
         Oracle(
             kind.name, kind.missing, functools.partial(torture_filesystems.torture, kind),
@@ -120,8 +122,8 @@ def replayed(oracle: Oracle, drive: str, wanted: Wanted) -> Tally:
 PAGE = """\
 # Power cuts under file systems and databases
 
-`make torture` and `python -m evidence.torture`, which `--only` has measure some rows anew, served aged drives over NBD,
-and attached them through FUSE and a loop device. `volatile` and `protected` are their write buffers.
+`make torture` and `python -m evidence.torture`, which `--only` has measure some rows anew, served aged drives over NBD.
+For all but fio they were attached through FUSE and a loop device. `volatile` and `protected` are their write buffers.
 
 ## Recorded loads
 
@@ -129,12 +131,13 @@ A load was recorded once, and replayed on a copy of the drive. The power went of
 random, the first after a restart, one of four, of fifty or of a twentieth of the load: before an operation or in its
 middle, and in a fifth of the cuts once more in the restart.
 After each cut the drive restarted by a scan. All that the load writes from the first cut on was compared with what may
-be there, by map unit; after every 50th cut the whole drive was. The content was mounted, so that the kernel replayed
-the journal. Files that were fsynced had their digests, and transactions that were acknowledged were there. Then came
-the file system's checker, and the database's. After many a cut the drive holds what it held after another one: the same
-content is looked at once for what has to be there, and so many *contents* were. *Second* are the cuts in restarts.
-*Behind* are the cuts that took writes along which were not flushed. *Operations* are those of the flash in a load
-without cuts, and a *lap* is a replay from its beginning. *Seconds* are those of the clock, beside other rows and jobs.
+be there, by map unit; after every 50th cut the whole drive was. fio found the checksums of what was flushed. File
+systems were mounted, so that the kernel replayed the journal: files that were fsynced had their digests, transactions
+that were acknowledged were there, and then came the file system's checker, and the database's. After many a cut the
+drive holds what it held after another one: the same content is looked at once for what has to be there, and so many
+*contents* were. *Second* are the cuts in restarts. *Behind* are the cuts that took writes along which were not flushed.
+*Operations* are those of the flash in a load without cuts, and a *lap* is a replay from its beginning. *Seconds* are
+those of the clock, beside other rows and jobs.
 
 It proves what a drive leaves behind. It does not prove that a file system goes on well: the recorded one did not see
 the cut, and the drive was given the lost writes again.

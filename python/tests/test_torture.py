@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from evidence import recorded, served, torture, torture_databases, torture_filesystems
+from evidence import recorded, served, torture, torture_databases, torture_filesystems, torture_fio
 from evidence.recorded import Wanted
 from evidence.served import Served, command
 from evidence.torture_filesystems import KINDS, Change, Mail
@@ -21,6 +21,16 @@ Promises = Callable[[int], tuple[tuple[str, str], ...]]
 Look = Callable[[tuple[tuple[str, str], ...], Path], None]
 
 needs_ext4 = pytest.mark.skipif(KINDS["ext4"].missing() is not None, reason=str(KINDS["ext4"].missing()))
+
+
+def test_fio_misses_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if reason := torture_fio.missing():
+        pytest.skip(reason)
+    monkeypatch.setattr(torture_fio, "WRITES", 600)
+    # As if all had been flushed from the beginning on.
+    monkeypatch.setattr(torture_fio, "_flushed", lambda log: ([0], [600]))
+    with pytest.raises(AssertionError, match="bad magic header"):
+        torture_fio.torture_recorded(tmp_path, served.CHOICES["volatile"], Wanted("fio", 5))
 
 
 def test_rows_that_are_not_measured_anew_stay_on_the_page(tmp_path: Path) -> None:
@@ -52,7 +62,7 @@ def test_a_few_cuts_lose_nothing(oracle: torture.Oracle) -> None:
     cuts = 3 if oracle.name in ("ext4", "SQLite") else 2
     tally = torture.tried(oracle, "volatile", cuts, 1)
     assert tally.problem is None, tally
-    assert re.fullmatch(r"[1-9][\d,]* (bytes|transactions)", tally.done), tally
+    assert re.fullmatch(r"[1-9][\d,]* (bytes|transactions|writes)", tally.done), tally
 
 
 @pytest.mark.parametrize("oracle", torture.ORACLES, ids=lambda oracle: str(oracle.name))
@@ -61,6 +71,7 @@ def test_cuts_in_a_record_lose_nothing(oracle: torture.Oracle, monkeypatch: pyte
         pytest.skip(reason)
     monkeypatch.setattr(torture_databases, "BENCH_S", 2)
     monkeypatch.setattr(torture_databases, "TRANSFERS", 20)
+    monkeypatch.setattr(torture_fio, "WRITES", 600)
     monkeypatch.setattr(torture_filesystems, "MAILS", 40)
     cuts = 2 if oracle.name == "PostgreSQL" else 8
     tally = torture.replayed(oracle, "protected", Wanted(oracle.name, cuts))
