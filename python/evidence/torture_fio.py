@@ -36,7 +36,7 @@ def _job(seed: int, writes: int, *options: str) -> list[str]:
     """A job of fio, whose order of blocks follows from the seed."""
     return [
         "fio", "--name=x", "--rw=randwrite", "--bs=4k", f"--size={MEBIBYTES}m", "--verify=crc32c", "--iodepth=1",
-        f"--randseed={seed}", f"--number_ios={writes}", *options,
+        "--verify_state_save=0", f"--randseed={seed}", f"--number_ios={writes}", *options,
     ]  # fmt: skip
 
 
