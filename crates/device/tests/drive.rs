@@ -110,7 +110,6 @@ const KINDS: &[&[&str]] = &[
         "ftl.read_disturb.read-leveling={margin=12,hot_pages=6}",
         BUFFER,
     ],
-    &["ftl.wear_leveling.static.threshold=4", BUFFER],
     &[
         "device.cell=\"mlc\"",
         "ftl.paired_page=\"gcmix\"",
@@ -132,8 +131,8 @@ fn no_sector_is_lost_to_a_cut() {
     println!("{all} cuts");
 }
 
-/// Blocks fail until the drive takes no more: every failed program and erase on the way is cut before and in its middle, and at the end
-/// all that was acknowledged can be read.
+/// Blocks fail until the drive takes no more. Operations on the way are cut, before them and in their middle, and at the end all that was
+/// acknowledged can be read.
 #[test]
 fn drives_come_to_the_end_of_their_lives() {
     let wears = [
