@@ -59,8 +59,9 @@ def save(drawn: Mapping[str, Figure], directory: Path) -> None:
     for name, figure in drawn.items():
         # To find a layout costs as much as to draw: it is done once for both.
         figure.set_dpi(DPI)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+        figure.set_layout_engine(None)
         figure.savefig(directory / f"{name}.png", dpi=DPI, metadata={"Software": None})
         with matplotlib.rc_context({"svg.hashsalt": "ftlab"}):
             figure.savefig(directory / f"{name}.svg", metadata={"Date": None, "Creator": "ftlab"})
