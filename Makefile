@@ -130,6 +130,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) FTLAB_LIMITS_REPORT=$(CURDIR)/docs/evidence/limits.md \
 		cargo test --quiet -p ftlab-device --test limits -- --nocapture
 	FTLAB_LONG=1 cargo test --quiet -p ftlab-ftl --test conformance
+	FTLAB_LONG=1 cargo test --quiet -p ftlab-device --test features
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
 	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
 		FTLAB_FAULTS_UNITS_REPORT=$(CURDIR)/docs/evidence/faults-units.md \

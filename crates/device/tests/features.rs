@@ -1,12 +1,13 @@
-//! Every subset of the features of a chip, on one small device: each is really built and run with all checks, every read is compared,
-//! and each feature does its part in the presence of the others.
+//! Subsets of the features of a chip, on one small device: each is really built and run with all checks, every read is compared,
+//! and each feature does its part in the presence of the others. `FTLAB_LONG=1` has every subset run, and otherwise a third does, in which
+//! every pair of choices is.
 //!
 //! The features are the choices of `[device]`, so that a new one is among them. What is refused is refused for two of the features,
 //! by the name of one of them; with what else each goes is in `pairs.rs`.
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::{Cell, Duration, FeatureKey, ParamValue};
@@ -134,7 +135,7 @@ fn decisions(summary: &Value) -> Value {
 }
 
 #[test]
-fn every_subset_of_the_features_runs_and_each_does_its_part() {
+fn subsets_of_the_features_run_and_each_does_its_part() {
     let chips = Chip::all();
     assert!(chips.len() >= 576, "{} subsets", chips.len());
     // Bad blocks leave the FTL fewer of them, and SLC mode comes with a cache; no other feature of a chip that works page by page has a say
@@ -150,13 +151,35 @@ fn every_subset_of_the_features_runs_and_each_does_its_part() {
         (state, decisions(&run(&without_time)))
     });
     let of_plain = BTreeMap::from(of_plain);
-    let problems = on_all_processors(&chips, |chip| chip.problem(&of_plain));
-    let faults: Vec<String> = chips
+    let tried = drawn(&chips);
+    let problems = on_all_processors(&tried, |chip| chip.problem(&of_plain));
+    let faults: Vec<String> = tried
         .iter()
         .zip(problems)
         .filter_map(|(chip, problem)| problem.map(|problem| format!("{chip:?}: {problem}")))
         .collect();
-    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), chips.len(), faults.join("\n"));
+    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), tried.len(), faults.join("\n"));
+}
+
+/// All chips, or a third of them in which each pair of choices is that is in all.
+fn drawn(chips: &[Chip]) -> Vec<Chip> {
+    if std::env::var_os("FTLAB_LONG").is_some() {
+        return chips.to_vec();
+    }
+    let mut chance = engine::Chance::new(1, "subsets");
+    let drawn: Vec<Chip> = chips.iter().filter(|_| chance.below(3) == 0).cloned().collect();
+    let pairs = |chips: &[Chip]| -> BTreeSet<_> {
+        let pairs_of = |chip: &Chip| {
+            let choices = [&chip.choices[..], &[("link", if chip.has_link { "on" } else { "off" })]].concat();
+            choices
+                .iter()
+                .flat_map(|&one| choices.clone().into_iter().map(move |other| (one, other)))
+                .collect::<Vec<_>>()
+        };
+        chips.iter().flat_map(pairs_of).collect()
+    };
+    assert_eq!(pairs(&drawn), pairs(chips), "pairs of choices that no chip drawn has");
+    drawn
 }
 
 /// What the tables take for granted.

@@ -1,6 +1,6 @@
-//! Does any combination break? Every registered allocation, block allocation, victim policy, separation,
-//! wear leveling and paired-page protection, driven by hand against a plain record of what is where, with the whole-state check after
-//! every step.
+//! Combinations of every registered allocation, block allocation, victim policy, separation, wear leveling and paired-page protection,
+//! driven by hand against a plain record of what is where, with the whole-state check after every step. `FTLAB_LONG=1` has all of them
+//! tried, and otherwise a half or an eighth are.
 
 #[path = "conformance/bench.rs"]
 mod bench;
@@ -64,9 +64,11 @@ fn classes(separation: &base::Selection) -> u32 {
     }
 }
 
-/// False for most combinations of separations by lifespan, which have large devices, unless all are asked for.
-fn is_tried(separation: &str, combination: usize) -> bool {
-    !is_by_lifespan(separation) || combination.is_multiple_of(5) || std::env::var_os("FTLAB_LONG").is_some()
+/// True for one of so many combinations, drawn by their number; fewer of those with separations by lifespan, which have large devices. If
+/// all are asked for it is always true.
+fn is_tried(separation: &str, combination: usize, one_of: u64) -> bool {
+    let one_of = if is_by_lifespan(separation) { 2 * one_of } else { one_of };
+    std::env::var_os("FTLAB_LONG").is_some() || Chance::new(combination as u64, "tried").below(one_of) == 0
 }
 
 #[test]
@@ -80,6 +82,9 @@ fn every_combination_of_registered_policies() {
                     for wear_leveling in seam("wear_leveling").choices {
                         for reclaim_unit in units_of_the_ftl() {
                             combinations += 1;
+                            if !is_tried(separation.name, combinations, 2) {
+                                continue;
+                            }
                             let policies =
                                 [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
                             one_combination(policies, reclaim_unit, 1);
@@ -111,6 +116,9 @@ fn every_protection_of_paired_pages() {
                             continue;
                         }
                         combinations += 1;
+                        if !is_tried(separation.name, combinations, 2) {
+                            continue;
+                        }
                         let block_allocation = &seam("block_allocation").choices[combinations % 2];
                         let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
                         for unit in ["block", "twin"] {
@@ -135,7 +143,7 @@ fn policies_on_map_units() {
                     for reclaim_unit in units_of_the_ftl() {
                         for parts in [2, 4, 8] {
                             combinations += 1;
-                            if !is_tried(separation.name, combinations) {
+                            if !is_tried(separation.name, combinations, 2) {
                                 continue;
                             }
                             let block_allocation = &seam("block_allocation").choices[combinations % 2];
@@ -164,7 +172,7 @@ fn policies_under_a_cache() {
                     for reclaim_unit in units_of_the_ftl() {
                         for cache in &seam("slc_cache").choices[1..] {
                             combinations += 1;
-                            if !is_tried(separation.name, combinations) {
+                            if !is_tried(separation.name, combinations, 8) {
                                 continue;
                             }
                             let block_allocation = &seam("block_allocation").choices[combinations % 2];
@@ -478,7 +486,7 @@ fn a_map_in_flash_under_every_policy() {
                             continue;
                         }
                         combinations += 1;
-                        if !is_tried(separation.name, combinations) {
+                        if !is_tried(separation.name, combinations, 8) {
                             continue;
                         }
                         let allocation = match combinations % 5 {
