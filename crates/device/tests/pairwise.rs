@@ -5,7 +5,7 @@
 //! on, and of the executor, is combined with each value of every other one. What else a case has is drawn so that it
 //! covers many pairs at once. A pair whose every draw is refused, however the rest is changed, has to stand in
 //! `pairwise.txt` with the reason (`UPDATE_PAIRWISE=1` writes that table anew; read what is new in it). So no pair goes
-//! missing in silence.
+//! missing in silence. Those that stand there are drawn a few times, and otherwise many times.
 //!
 //! `FTLAB_PAIRWISE_SECONDS=3600` goes on with new draws for so long, and `FTLAB_PAIRWISE_REPORT=FILE` writes down how
 //! many there were. `FTLAB_PAIRWISE_OF="mapping=dftl with paired_page=gcmix, …"` draws these pairs only. A case that fails
@@ -32,6 +32,9 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairwise.txt");
 /// Draws for a pair before it counts as refused, and changes of what was refused in each of them.
 const WALKS: u32 = 24;
 const STEPS: u32 = 40;
+
+/// Of a pair that the table has, if its reason is among theirs.
+const WALKS_OF_KNOWN: u32 = 4;
 
 /// What the cases came to.
 #[derive(Default)]
@@ -87,10 +90,14 @@ struct Sweep {
     implied: BTreeSet<Pair>,
     /// Draws that were refused.
     refused_draws: u64,
+    /// By the names of a pair that the table has, the reason; none if every pair is to be drawn as often.
+    known: BTreeMap<String, String>,
 }
 
 impl Sweep {
     fn new(cases: SyncSender<(Case, Config)>) -> Sweep {
+        let draws_all =
+            ["UPDATE_PAIRWISE", "FTLAB_PAIRWISE_SECONDS"].iter().any(|name| std::env::var_os(name).is_some());
         let space = Space::new();
         Sweep {
             uncovered: space.pairs(),
@@ -99,6 +106,7 @@ impl Sweep {
             refused: BTreeMap::new(),
             implied: BTreeSet::new(),
             refused_draws: 0,
+            known: if draws_all { BTreeMap::new() } else { reasons_of(&known_table()) },
         }
     }
 
@@ -111,6 +119,9 @@ impl Sweep {
         }
         let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
         for walk in 0..WALKS {
+            if walk >= WALKS_OF_KNOWN && self.known_reason(pair, &reasons).is_some() {
+                break;
+            }
             let mut random = Chance::new(seed << 8 | u64::from(walk), "pairwise");
             let mut assignment = self.draw(pair, walk, &mut random);
             let mut roomier = 0;
@@ -205,8 +216,7 @@ impl Sweep {
     fn table(&self) -> String {
         let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (&pair, reasons) in &self.refused {
-            let names = format!("{} with {}", self.space.name(pair.0), self.space.name(pair.1));
-            by_reason.entry(self.reason(pair, reasons)).or_default().push(names);
+            by_reason.entry(self.reason(pair, reasons)).or_default().push(self.named(pair));
         }
         let mut text = String::from("Pairs of values that no device can have, by the reason that is given.\n");
         for (reason, pairs) in by_reason {
@@ -218,13 +228,32 @@ impl Sweep {
         text
     }
 
-    /// Of the reasons that were given for draws with a pair, the one that speaks of both values, or the most frequent.
+    /// The names of a pair.
+    fn named(&self, pair: Pair) -> String {
+        format!("{} with {}", self.space.name(pair.0), self.space.name(pair.1))
+    }
+
+    /// Of the reasons that were given for draws with a pair, the one that is known, or that speaks of both values, or the most frequent.
     fn reason(&self, pair: Pair, reasons: &BTreeMap<String, u64>) -> String {
         let points = [pair.0, pair.1];
+        if let Some(known) = self.known_reason(pair, reasons) {
+            return known.clone();
+        }
         let spoken = |reason: &str| points.iter().filter(|&&point| self.speaks_of(reason, point)).count();
         let (reason, _) =
             reasons.iter().max_by_key(|&(reason, count)| (spoken(reason), count, reason)).expect("a reason");
-        points.iter().fold(reason.clone(), |reason, &(dimension, value)| {
+        self.hidden(pair, reason)
+    }
+
+    /// The reason that the table has for a pair, if it is among those that were given.
+    fn known_reason(&self, pair: Pair, reasons: &BTreeMap<String, u64>) -> Option<&String> {
+        let known = self.known.get(&self.named(pair))?;
+        reasons.keys().any(|reason| self.hidden(pair, reason) == *known).then_some(known)
+    }
+
+    /// A reason without the values of a pair.
+    fn hidden(&self, pair: Pair, reason: &str) -> String {
+        [pair.0, pair.1].iter().fold(reason.into(), |reason: String, &(dimension, value)| {
             reason.replace(&format!("`{}`", self.space.dimensions[dimension].values[value]), "`…`")
         })
     }
@@ -290,12 +319,26 @@ fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
     if std::env::var_os("UPDATE_PAIRWISE").is_some() {
         std::fs::write(TABLE, &table).expect("the table can be written");
     }
-    let known = std::fs::read_to_string(TABLE).expect("the table lies beside the test").replace("\r\n", "\n");
-    assert!(
-        table == known,
-        "other pairs are refused, or for other reasons, than in {TABLE}:\n{}",
-        differences(&known, &table)
-    );
+    let known = known_table();
+    let differing = differences(&known, &table);
+    eprint!("{differing}");
+    assert!(table == known, "other pairs are refused, or for other reasons, than in {TABLE}:\n{differing}");
+}
+
+fn known_table() -> String {
+    std::fs::read_to_string(TABLE).expect("the table lies beside the test").replace("\r\n", "\n")
+}
+
+/// By the names of each pair of a table, the reason.
+fn reasons_of(table: &str) -> BTreeMap<String, String> {
+    let (mut reason, mut found) = ("", BTreeMap::new());
+    for line in table.lines().skip(1) {
+        match line.strip_prefix("    ") {
+            Some(pair) => drop(found.insert(pair.into(), reason.into())),
+            None => reason = line,
+        }
+    }
+    found
 }
 
 /// What came of drawing cases for every pair, and then for pairs that run until the time is over.
@@ -313,10 +356,7 @@ fn swept(mut sweep: Sweep, begin: Instant) -> Sweep {
     let long = Duration::from_secs(seconds("FTLAB_PAIRWISE_SECONDS"));
     let runs = |pair: &Pair| !sweep.refused.contains_key(pair) && !sweep.implied.contains(pair);
     let of = std::env::var("FTLAB_PAIRWISE_OF").unwrap_or_default();
-    let is_asked_for = |pair: &Pair| {
-        let name = format!("{} with {}", sweep.space.name(pair.0), sweep.space.name(pair.1));
-        of.is_empty() || of.split(", ").any(|asked| asked == name)
-    };
+    let is_asked_for = |pair: &Pair| of.is_empty() || of.split(", ").any(|asked| asked == sweep.named(*pair));
     let pairs: BTreeSet<Pair> =
         sweep.space.pairs().into_iter().filter(|pair| runs(pair) && is_asked_for(pair)).collect();
     while begin.elapsed() < long {
