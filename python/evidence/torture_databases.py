@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,32 +33,60 @@ def sqlite(place: Path, choices: str, cuts: int, seed: int) -> int:
     Raises:
         AssertionError: a promise is broken.
     """
-    chance = Random(f"sqlite {seed}")
-    _make(place, choices)
-    committed = 0
-    for cut in range(cuts):
-        server = Served(place, *(served.any_cut(chance) if cut else []))
-        with (
-            suppress(AssertionError, OSError, sqlite3.Error),
-            served.attached(server) as device,
-            served.mounted(device, place / "mnt") as mnt,
-            closing(_opened(mnt, cut)) as database,
-        ):
+    chance, committed = Random(f"sqlite {seed}"), 0
+
+    def load(mnt: Path, cut: int, server: Served) -> None:
+        nonlocal committed
+        with suppress(sqlite3.Error), closing(_opened(mnt, cut)) as database:
             for _ in range(chance.randrange(20, 200)):
                 _transfer(database, chance, committed + 1)
                 committed += 1
+
+    def look(mnt: Path, cut: int) -> None:
+        nonlocal committed
+        try:
+            committed = _check_sqlite(mnt, cut, committed)
+        except sqlite3.Error as error:
+            raise AssertionError(str(error)) from error
+
+    cut_live(f"SQLite, seed {seed}", place, choices, cuts, chance, load, look)
+    return committed
+
+
+def cut_live(
+    name: str,
+    place: Path,
+    choices: str,
+    cuts: int,
+    chance: Random,
+    load: Callable[[Path, int, Served], None],
+    look: Callable[[Path, int], None],
+) -> None:
+    """Cuts the power so often under a load on ext4, and has a look after each cut.
+
+    Both are told the place of the file system and the number of the cut, and the load also whose drive it is.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    _make(place, choices)
+    for cut in range(cuts):
+        server = Served(place, *(served.any_cut(chance) if cut else []))
+        with (
+            suppress(AssertionError, OSError),
+            served.attached(server) as device,
+            served.mounted(device, place / "mnt") as mnt,
+        ):
+            load(mnt, cut, server)
         _end(server)
         server = Served(place)
         try:
             with served.attached(server) as device, served.mounted(device, place / "mnt") as mnt:
-                committed = _check_sqlite(mnt, cut, committed)
-        except sqlite3.Error as error:
-            raise AssertionError(f"seed {seed}, cut {cut}: {error}") from error
+                look(mnt, cut)
         except AssertionError as error:
             _end(server)
-            raise AssertionError(f"SQLite, seed {seed}, cut {cut}: {error}") from error
+            raise AssertionError(f"{name}, cut {cut}: {error}") from error
         assert server.end() == 0, server.said
-    return committed
 
 
 def _make(place: Path, choices: str) -> None:
