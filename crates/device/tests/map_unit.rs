@@ -114,7 +114,7 @@ fn random_devices_with_units_below_the_page_lose_nothing() {
 #[test]
 fn units_are_refreshed_before_they_are_read_too_often() {
     let mut refreshed = BTreeMap::new();
-    for (number, scheme) in SCHEMES.into_iter().cycle().take(15 * SCHEMES.len()).enumerate() {
+    for (number, scheme) in SCHEMES.into_iter().cycle().take(9 * SCHEMES.len()).enumerate() {
         let number = number as u64;
         let seed = number / SCHEMES.len() as u64;
         let mut config = random(3_900_000 + number);
@@ -290,7 +290,7 @@ fn a_map_of_units_survives_faults() {
                 config.workload.end.requests = Some(700);
             });
             for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut, Trouble::FailedRecovery] {
-                let stride = if trouble == Trouble::ProgramFailure { 263 } else { 1049 };
+                let stride = if trouble == Trouble::ProgramFailure { 431 } else { 1709 };
                 let tally = try_everywhere(&config, trouble, 2, stride, &Interrupt::default()).unwrap();
                 let name = format!("{parts} parts, {reclaim_unit}, {allocation}, {trouble:?}: {:?}", tally.first);
                 assert_eq!(tally.losing, 0, "{name}");
@@ -298,7 +298,7 @@ fn a_map_of_units_survives_faults() {
             }
         }
     }
-    assert!(runs > 1000 && restarts > 500, "{runs} lives, {restarts} restarts");
+    assert!(runs > 800 && restarts > 400, "{runs} lives, {restarts} restarts");
 }
 
 /// Flash pages of two bits to a cell, one by one: a failed program takes units of the lower flash page along.
@@ -336,7 +336,7 @@ fn rows_of_units_are_covered_before_others_are_programmed_over_them() {
         for reclaim_unit in ["block", "twin"] {
             for protection in ["lsb-backup", "parity-backup", "slc-buffer", "gcmix"] {
                 for (trouble, stride) in
-                    [(Trouble::ProgramFailure, 61), (Trouble::PowerCut, 311), (Trouble::SecondCut, 311)]
+                    [(Trouble::ProgramFailure, 101), (Trouble::PowerCut, 503), (Trouble::SecondCut, 503)]
                 {
                     let config = small(unit, reclaim_unit, "page", "none", protection);
                     let tally = try_everywhere(&config, trouble, 2, stride, &Interrupt::default()).unwrap();

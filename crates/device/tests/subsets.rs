@@ -407,7 +407,7 @@ fn random_devices_on_map_units_keep_their_data() {
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         (subset, config)
     };
-    let seeds: Vec<u64> = (0..6 * u64::from(SUBSETS)).collect();
+    let seeds: Vec<u64> = (0..4 * from_environment("FTLAB_ROUNDS", 1) * u64::from(SUBSETS)).collect();
     let ran = on_all_processors(&seeds, |&seed| {
         let (subset, config) = on_units(seed);
         match device::check(&config) {
