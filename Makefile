@@ -29,8 +29,10 @@ LIMITS_SECONDS ?= 3600
 # How many lives `make torture` tries; 8 take about an hour on two cores.
 LIVES ?= 8
 
-# How often `make torture` cuts the power in the record of each file system on each class of drives, and under each live load.
+# How often `make torture` cuts the power in the record of each file system on each class of drives, after how many of its flushes, and
+# how often under each live load.
 CUTS ?= 10000
+FLUSHES ?= 1000
 LIVE ?= 12
 
 # How often it cuts the power of small drives of real bytes, at every operation of the flash, with each sector looked at.
@@ -144,7 +146,7 @@ torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and e
 	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) FTLAB_SECTORS_REPORT=$(CURDIR)/docs/evidence/sectors.md cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
 	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test drive dense_cuts
 	scripts/block-clients
-	$(PY) -m evidence.torture --cuts $(CUTS) --live $(LIVE) --out docs/evidence
+	$(PY) -m evidence.torture --cuts $(CUTS) --flushes $(FLUSHES) --live $(LIVE) --out docs/evidence
 
 .PHONY: papers
 papers: setup ## counts and claims on the papers' pages, from docs/evidence

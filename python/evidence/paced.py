@@ -43,7 +43,7 @@ class Job:
         ]  # fmt: skip
 
 
-JOBS = [Job("read", 1), Job("read", 4), Job("read", 16), Job("write", 1), Job("write", 16)]
+JOBS = [Job("read", 1), Job("read", 4), Job("read", 16), Job("read", 64), Job("write", 1), Job("write", 16)]
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ class Wanted:
     gaps: tuple[int, ...] | None = None
     """One of them, drawn at random, is more than the operations of the flash from a restart to the next cut; without
     any, one of `GAPS` or a `STRETCH`."""
+    at_flushes: bool = False
+    """The power goes off as soon as a flush is acknowledged: after each, or after one of so many that `cuts` are
+    enough."""
 
 
 @dataclass
@@ -117,42 +120,22 @@ def cut(
     Raises:
         AssertionError: a promise is broken.
     """
-    chance, done = Random(f"{wanted.name} {wanted.seed}"), Cuts()
-    began = told = time.monotonic()
-    replay = record.replays()
-    replay.go_to(record.begins)
-    done.operations = replay.go_to(2**62)
-    gaps = wanted.gaps or (*GAPS, max(1, done.operations // STRETCH))
+    done, began = Cuts(), time.monotonic()
+    told = began
     seen: set[tuple[int, Promised]] = set()
     with tempfile.TemporaryDirectory(prefix="cut-", dir=_memory()) as scratch:
         content = Path(scratch) / "content"
-        while not _ends(wanted, done, began):
-            replay = record.replays()
-            replay.go_to(record.begins)
-            done.laps += 1
-            while not _ends(wanted, done, began):
-                if done.cuts > 0 and time.monotonic() > told + TELL_EVERY_S:
-                    told = time.monotonic()
-                    passed = told - began
-                    left = min(passed / done.cuts * (wanted.cuts - done.cuts), wanted.seconds - passed)
-                    say(
-                        f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go"
-                    )
-                at, during = chance.randrange(chance.choice(gaps)), chance.random() < 0.5
-                second = chance.randrange(30) if chance.random() < 0.2 else None
-                whole = done.cuts % WHOLE_EVERY == 0
-                text = replay.cut(at, during=during, second=second, whole=whole)
-                if text is None:
-                    break
-                found = json.loads(text)
-                done.cuts += 1
-                done.second += found["second"]
-                done.behind += found["behind"] > 0
-                where = f"lap {done.laps}, cut {done.cuts}, {'during' if during else 'before'} operation {at}"
-                assert found["problem"] is None, f"{where}: {found['problem']}"
-                key = found["content"], promised(found["position"])
-                if key in seen:
-                    continue
+        for replay, where, text in (_at_flushes if wanted.at_flushes else _at_operations)(
+            record, wanted, done
+        ):
+            found = json.loads(text)
+            done.cuts += 1
+            done.second += found["second"]
+            done.behind += found["behind"] > 0
+            where = f"lap {done.laps}, cut {done.cuts}, {where}"
+            assert found["problem"] is None, f"{where}: {found['problem']}"
+            key = found["content"], promised(found["position"])
+            if key not in seen:
                 seen.add(key)
                 replay.export(content)
                 done.contents += 1
@@ -161,11 +144,53 @@ def cut(
                 except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
                     shutil.copy(content, record.place / "content")
                     raise AssertionError(f"{where}, position {found['position']}: {error}") from error
+            now = time.monotonic()
+            if done.cuts >= wanted.cuts or now > began + wanted.seconds:
+                break
+            if now > told + TELL_EVERY_S:
+                told, passed = now, now - began
+                left = min(passed / done.cuts * (wanted.cuts - done.cuts), wanted.seconds - passed)
+                say(f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go")
     return done
 
 
-def _ends(wanted: Wanted, done: Cuts, began: float) -> bool:
-    return done.cuts >= wanted.cuts or (done.cuts > 0 and time.monotonic() > began + wanted.seconds)
+Found = tuple[_core.Replay, str, str]
+"""A drive after a cut, where that was in words, and what was found."""
+
+
+def _at_operations(record: Record, wanted: Wanted, done: Cuts) -> Iterator[Found]:
+    """Cuts at operations of the flash drawn at random, lap after lap."""
+    chance = Random(f"{wanted.name} {wanted.seed}")
+    replay = record.replays()
+    replay.go_to(record.begins)
+    done.operations = replay.go_to(2**62)
+    gaps = wanted.gaps or (*GAPS, max(1, done.operations // STRETCH))
+    while True:
+        replay = record.replays()
+        replay.go_to(record.begins)
+        done.laps += 1
+        while True:
+            at, during = chance.randrange(chance.choice(gaps)), chance.random() < 0.5
+            second = _second(chance)
+            text = replay.cut(at, during=during, second=second, whole=done.cuts % WHOLE_EVERY == 0)
+            if text is None:
+                break
+            yield replay, f"{'during' if during else 'before'} operation {at}", text
+
+
+def _at_flushes(record: Record, wanted: Wanted, done: Cuts) -> Iterator[Found]:
+    """Cuts after flushes, in one lap."""
+    chance, replay = Random(f"{wanted.name} {wanted.seed}"), record.replays()
+    replay.go_to(record.begins)
+    done.laps = 1
+    step = max(1, -(-replay.flushes // wanted.cuts))
+    while text := replay.cut_at_flush(step, second=_second(chance), whole=done.cuts % WHOLE_EVERY == 0):
+        yield replay, f"after a flush, one of {step}", text
+
+
+def _second(chance: Random) -> int | None:
+    """The operation of the restart at which the power goes off once more, in a fifth of all cuts."""
+    return chance.randrange(30) if chance.random() < 0.2 else None
 
 
 def _memory() -> str | None:

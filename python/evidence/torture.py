@@ -1,11 +1,11 @@
 """Power cuts under file systems and databases on served drives.
 
-``python -m evidence.torture --cuts 10000 --live 12 --out docs/evidence`` ages a small drive of each class. fio writes
-to it; ext4, xfs and btrfs are made on it, and databases on ext4. Each load is recorded once, and the power goes off
-again and again while it is replayed (:mod:`evidence.recorded`); and it goes off under the live load, which has to act
-on it. After each cut it looks (:mod:`evidence.torture_fio`, :mod:`evidence.torture_filesystems`,
-:mod:`evidence.torture_databases`). It writes ``torture.md``, where rows of others stay that were measured before, and
-the exit code is 1 if a promise is broken.
+``python -m evidence.torture --cuts 10000 --flushes 1000 --live 12 --out docs/evidence`` ages a small drive of each
+class. fio writes to it; ext4, xfs and btrfs are made on it, and databases on ext4. Each load is recorded once, and the
+power goes off again and again while it is replayed, and after its flushes (:mod:`evidence.recorded`). And it goes off
+under the live load, which has to act on it. After each cut it looks (:mod:`evidence.torture_fio`,
+:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, where rows of others
+stay that were measured before, and the exit code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -111,10 +111,9 @@ def replayed(oracle: Oracle, drive: str, wanted: Wanted) -> Tally:
 
     def work(place: Path) -> tuple[int, str]:
         made = oracle.replay(place, served.CHOICES[drive], wanted)
-        return (
-            made.cuts,
-            f"{made.operations:,} | {made.laps:,} | {made.second:,} | {made.behind:,} | {made.contents:,}",
-        )
+        lap = "" if wanted.at_flushes else f"{made.operations:,} | {made.laps:,} | "
+        behind = "" if wanted.at_flushes else f"{made.behind:,} | "
+        return made.cuts, f"{lap}{made.second:,} | {behind}{made.contents:,}"
 
     return _tallied(oracle, drive, wanted.cuts, work)
 
@@ -146,6 +145,16 @@ the cut, and the drive was given the lost writes again.
 |---|---|---|---|---|---|---|---|---|---|---|
 {recorded}
 
+## After each flush
+
+In a record of the same kind the power went off as soon as a flush was acknowledged: after each, or after one of some,
+in one lap. Then the drive has to hold what the record has up to there, no older state and no newer one. Restarts and
+contents were as above.
+
+| who | drive | flushes | second | contents | seconds | date | promises |
+|---|---|---|---|---|---|---|---|
+{flushed}
+
 ## Live loads
 
 The server ended at an operation of the flash drawn at random, under the load or while a journal was replayed. Then the
@@ -163,6 +172,7 @@ class Page:
 
     options: argparse.Namespace
     recorded: list[Tally]
+    flushed: list[Tally]
     live: list[Tally]
     skipped: list[str]
 
@@ -171,22 +181,30 @@ class Page:
         if self.options.out is None:
             return
         file = self.options.out / "torture.md"
-        recorded, live = _rows_of(file.read_text(encoding="utf-8") if file.exists() else "")
+        before = _rows_of(file.read_text(encoding="utf-8") if file.exists() else "")
+        measured = (self.recorded, self.flushed, self.live)
+        recorded, flushed, live = ("\n".join(_renewed(*rows)) for rows in zip(before, measured, strict=True))
         text = PAGE.format(
             skipped="\n" * bool(self.skipped) + "".join(self.skipped),
-            recorded="\n".join(_renewed(recorded, self.recorded)), rows="\n".join(_renewed(live, self.live)),
-        )  # fmt: skip
+            recorded=recorded,
+            flushed=flushed,
+            rows=live,
+        )
         file.write_text(text, encoding="utf-8")
 
 
-def _rows_of(page: str) -> tuple[list[str], list[str]]:
-    """The rows that a page has of recorded and of live loads."""
-    recorded, _, live = page.partition("## Live loads")
-    rows = [
+HEADS = ("## After each flush", "## Live loads")
+"""The heads of the page's second and third table."""
+
+
+def _rows_of(page: str) -> list[list[str]]:
+    """The rows that a page has of recorded loads, of their flushes, and of live loads."""
+    first, _, rest = page.partition(HEADS[0]) if HEADS[0] in page else (page.partition(HEADS[1])[0], "", page)
+    second, _, third = rest.partition(HEADS[1])
+    return [
         [line for line in part.splitlines() if line.startswith("| ") and not line.startswith("| who ")]
-        for part in (recorded, live)
+        for part in (first, second if HEADS[0] in page else "", third)
     ]
-    return rows[0], rows[1]
 
 
 def _renewed(before: list[str], measured: list[Tally]) -> list[str]:
@@ -216,6 +234,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--cuts", type=int, default=200, help="cuts in the record of each file system on each class of drives"
     )
+    parser.add_argument(
+        "--flushes", type=int, default=50, help="of each record, after which the power goes off"
+    )
     parser.add_argument("--live", type=int, default=12, help="cuts under live loads, likewise")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", help="an oracle's name; may be repeated")
@@ -225,21 +246,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="records that are replayed side by side")
     parser.add_argument("--out", type=Path, help="the directory of `torture.md`")
     options = parser.parse_args(arguments)
-    page = Page(options, [], [], [])
+    page = Page(options, [], [], [], [])
     oracles = [(oracle, drive) for oracle in _oracles(page) for drive in served.CHOICES]
     with ThreadPoolExecutor(options.jobs) as pool:
-        futures: list[Future[Tally]] = []
-        for oracle, drive in oracles if options.cuts > 0 else []:
-            cuts = max(1, round(options.cuts * oracle.share[0]))
-            wanted = Wanted(f"{oracle.name}, {drive}", cuts, options.seed, options.minutes * 60)
-            futures.append(pool.submit(replayed, oracle, drive, wanted))
-        for future in futures:
-            page.recorded.append(future.result())
+        futures: list[tuple[list[Tally], Future[Tally]]] = []
+        for count, tallies in ((options.cuts, page.recorded), (options.flushes, page.flushed)):
+            for oracle, drive in oracles if count > 0 else []:
+                wanted = Wanted(
+                    f"{oracle.name}, {drive}", max(1, round(count * oracle.share[0])), options.seed,
+                    options.minutes * 60, at_flushes=tallies is page.flushed,
+                )  # fmt: skip
+                futures.append((tallies, pool.submit(replayed, oracle, drive, wanted)))
+        for tallies, future in futures:
+            tallies.append(future.result())
             page.write()
     for oracle, drive in oracles if options.live > 0 else []:
         page.live.append(tried(oracle, drive, max(1, round(options.live * oracle.share[1])), options.seed))
         page.write()
-    return int(any(tally.problem is not None for tally in page.recorded + page.live))
+    return int(any(tally.problem is not None for tally in page.recorded + page.flushed + page.live))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,8 @@ class Replay:
 
     position: int
     """Position in the log of the request that comes next."""
+    flushes: int
+    """Flushes of the load from here on."""
     def __init__(
         self,
         kind: Kind,
@@ -88,6 +90,10 @@ class Replay:
 
     def cut(self, at: int, *, during: bool, second: int | None, whole: bool) -> str | None:
         """Goes on until a power cut, and restarts; what was found, as JSON text, or nothing at the end of the load."""
+
+    def cut_at_flush(self, flushes: int, *, second: int | None, whole: bool) -> str | None:
+        """Goes on until so many flushes are acknowledged, the power goes off, and it restarts; what was found, as
+        `cut` tells it."""
 
     def export(self, path: str | PathLike[str]) -> None:
         """Writes what the drive holds to a file."""

@@ -34,15 +34,15 @@ def test_fio_misses_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_that_are_not_measured_anew_stay_on_the_page(tmp_path: Path) -> None:
-    def page(recorded: list[torture.Tally], live: list[torture.Tally]) -> str:
-        torture.Page(argparse.Namespace(out=tmp_path), recorded, live, []).write()
+    def page(recorded: list[torture.Tally], live: list[torture.Tally], *flushed: torture.Tally) -> str:
+        torture.Page(argparse.Namespace(out=tmp_path), recorded, list(flushed), live, []).write()
         return (tmp_path / "torture.md").read_text(encoding="utf-8")
 
     def tally(oracle: str, drive: str, cuts: int, done: str) -> torture.Tally:
         return torture.Tally(oracle, drive, cuts, done, 1.0, None)
 
     page([tally("btrfs", "volatile", 1, "1 | 1")], [tally("ext4", "protected", 2, "9 bytes")])
-    page([tally("ext4", "volatile", 3, "1 | 1")], [])
+    page([tally("ext4", "volatile", 3, "1 | 1")], [], tally("btrfs", "volatile", 6, "1 | 1"))
     text = page([tally("btrfs", "volatile", 4, "2 | 2")], [tally("xfs", "protected", 5, "9 bytes")])
     rows = [
         line.split(" | ")[:3] for line in text.splitlines() if line.startswith("| ") and "who" not in line
@@ -50,6 +50,7 @@ def test_rows_that_are_not_measured_anew_stay_on_the_page(tmp_path: Path) -> Non
     assert rows == [
         ["| ext4", "volatile", "3"],
         ["| btrfs", "volatile", "4"],
+        ["| btrfs", "volatile", "6"],
         ["| ext4", "protected", "2"],
         ["| xfs", "protected", "5"],
     ]
@@ -81,6 +82,23 @@ def test_cuts_in_a_record_lose_nothing(oracle: torture.Oracle, monkeypatch: pyte
     )
     assert tally.cuts == cuts and operations > 100 and laps >= 1, tally
     assert second <= cuts and behind <= cuts and 1 <= contents <= cuts, tally
+
+
+@needs_ext4
+def test_power_goes_off_after_flushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torture_filesystems, "MAILS", 20)
+    ext4 = next(oracle for oracle in torture.ORACLES if oracle.name == "ext4")
+    tally = torture.replayed(ext4, "volatile", Wanted("flushes", 12, at_flushes=True))
+    assert tally.problem is None and tally.cuts in range(7, 13), tally
+    second, contents = (int(word) for word in tally.done.split(" | "))
+    assert second <= tally.cuts and contents > 5, tally
+    # What was fsynced later cannot be there.
+    kept_at = Mail.kept_at
+    monkeypatch.setattr(Mail, "kept_at", lambda mail, position: kept_at(mail, 2**62))
+    with pytest.raises(AssertionError, match="after a flush, one of"):
+        torture_filesystems.torture_recorded(
+            KINDS["ext4"], tmp_path, served.CHOICES["volatile"], Wanted("flushes", 12, at_flushes=True)
+        )
 
 
 @needs_ext4

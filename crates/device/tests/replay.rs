@@ -168,6 +168,38 @@ fn cuts_have_one_digest_where_they_leave_the_same() {
     }
 }
 
+/// At each flush the drive holds what the log has up to there, nothing more and nothing less, also after a second cut.
+#[test]
+fn a_cut_at_a_flush_leaves_what_the_log_has() {
+    for (seed, kind) in (0..).zip(KINDS) {
+        let (config, log) = (config(&[&TIGHT[..], *kind].concat()), load(seed, 300));
+        let path = log.file(&format!("flushes-{seed}"));
+        let (mut cut, mut whole) = (replay(&config, &path), replay(&config, &path));
+        let (flushes, export) = (cut.flushes(), path.with_extension("export"));
+        let content = |replay: &Replay| {
+            replay.export(&export).expect("a file");
+            std::fs::read(&export).expect("a file")
+        };
+        let (mut done, mut seconds) = (0, 0);
+        while let Some(found) = cut.cut_at_flush(1, (done % 2 == 0).then_some(done % 5), true).expect("a drive") {
+            done += 1;
+            seconds += u64::from(found.second);
+            assert_eq!((found.behind, found.problem), (0, None), "{kind:?}, flush {done}");
+            whole.go_to(found.position).expect("a load");
+            assert!(content(&cut) == content(&whole), "{kind:?}, flush {done}");
+        }
+        assert!(
+            done == flushes && done > 15 && seconds > 0,
+            "{kind:?}: {done} of {flushes} flushes, {seconds} seconds"
+        );
+        assert_eq!(cut.flushes(), 0);
+    }
+    let mut ignores = replay(&config(&[BUFFER]), &load(7, 300).file("ignored-flushes"));
+    ignores.breaks(Some(BrokenPromise::IgnoresFlush));
+    let found = ignores.cut_at_flush(1, None, true).expect("a drive").expect("a flush");
+    assert!(found.problem.is_some_and(|text| text.contains("a flush")), "a flush that is ignored is found at once");
+}
+
 #[test]
 fn broken_promises_are_found_in_recorded_loads() {
     for broken in [

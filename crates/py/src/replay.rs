@@ -65,6 +65,22 @@ impl RecordedReplay {
         Ok(found.map(|found| found.to_json().to_string()))
     }
 
+    /// Flushes of the load from here on.
+    #[getter]
+    fn flushes(&self) -> u64 {
+        self.replay().flushes()
+    }
+
+    /// Goes on until so many flushes are acknowledged, the power goes off, and it restarts; what was found, as `cut` tells it.
+    #[pyo3(signature = (flushes, *, second, whole))]
+    fn cut_at_flush(&self, py: Python<'_>, flushes: u64, second: Option<u64>, whole: bool) -> PyResult<Option<String>> {
+        let found = guard::run(
+            || "power cut at a flush of a recorded load".into(),
+            || py.detach(|| self.replay().cut_at_flush(flushes, second, whole)).map_err(errors::run),
+        )?;
+        Ok(found.map(|found| found.to_json().to_string()))
+    }
+
     /// Writes what the drive holds to a file.
     fn export(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let written = py.detach(|| self.replay().export(&path));

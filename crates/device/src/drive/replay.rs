@@ -147,14 +147,7 @@ impl Replay {
     /// # Errors
     /// [`RunError`] where the drive fails with the power on, or cannot be opened again.
     pub fn cut(&mut self, cut: LoadCut) -> Result<Option<LoadCutFound>, RunError> {
-        if self.touched.is_empty() {
-            // A cut can take along what was not flushed before it, too.
-            let is_flush = |request: &Recorded| request.kind == RecordedKind::Flush;
-            let flushed = self.load.requests[..self.next].iter().rposition(is_flush).map_or(0, |flush| flush + 1);
-            self.touched = units_of(&self.load.requests[flushed..], self.drive.page_size());
-        }
-        self.drive.cut_after(u64::MAX, false);
-        self.catch_up().map_err(|error| failed(&error))?;
+        self.begin()?;
         self.drive.cut_after(cut.at, cut.during);
         loop {
             if self.next == self.load.requests.len() {
@@ -166,11 +159,59 @@ impl Replay {
                 Err(error) => return Err(failed(&error)),
             }
         }
-        let second = self.restart(cut.second)?;
-        let position = self.load.requests[self.next].position;
-        let problem = self.look(cut.whole);
+        let in_flight = self.load.requests[self.next];
+        self.found_after(cut.second, cut.whole, Some(in_flight)).map(Some)
+    }
+
+    /// Flushes of the load from here on.
+    pub fn flushes(&self) -> u64 {
+        self.load.requests[self.next..].iter().filter(|request| request.kind == RecordedKind::Flush).count() as u64
+    }
+
+    /// Goes on until so many flushes are acknowledged, and the power goes off: then the drive holds what the log has up to there. It
+    /// restarts; `second` and `whole` are those of [`LoadCut`]. Nothing if the load comes to its end before.
+    ///
+    /// # Errors
+    /// As [`Replay::cut`].
+    pub fn cut_at_flush(
+        &mut self,
+        flushes: u64,
+        second: Option<u64>,
+        whole: bool,
+    ) -> Result<Option<LoadCutFound>, RunError> {
+        self.begin()?;
+        let mut left = flushes;
+        while left > 0 {
+            let Some(request) = self.load.requests.get(self.next) else { return Ok(None) };
+            left -= u64::from(request.kind == RecordedKind::Flush);
+            self.send_next().map_err(|error| failed(&error))?;
+        }
+        self.found_after(second, whole, None).map(Some)
+    }
+
+    /// The power is on, and what a cut took is written once more.
+    fn begin(&mut self) -> Result<(), RunError> {
+        if self.touched.is_empty() {
+            // A cut can take along what was not flushed before it, too.
+            let is_flush = |request: &Recorded| request.kind == RecordedKind::Flush;
+            let flushed = self.load.requests[..self.next].iter().rposition(is_flush).map_or(0, |flush| flush + 1);
+            self.touched = units_of(&self.load.requests[flushed..], self.drive.page_size());
+        }
+        self.drive.cut_after(u64::MAX, false);
+        self.catch_up().map_err(|error| failed(&error))
+    }
+
+    /// Restarts after a cut, which may have met a request in flight, and looks.
+    fn found_after(
+        &mut self,
+        second: Option<u64>,
+        whole: bool,
+        in_flight: Option<Recorded>,
+    ) -> Result<LoadCutFound, RunError> {
+        let (position, second) = (self.position(), self.restart(second)?);
+        let problem = self.look(whole, in_flight);
         let (behind, content) = (self.behind.len() as u64, self.content());
-        Ok(Some(LoadCutFound { position, behind, second, problem, content }))
+        Ok(LoadCutFound { position, behind, second, problem, content })
     }
 
     /// Sends the next request, and takes note of what may be there from then on. If it fails it is the next one still.
@@ -226,9 +267,8 @@ impl Replay {
     }
 
     /// Compares what the drive holds. Returns what is wrong.
-    fn look(&mut self, whole: bool) -> Option<String> {
+    fn look(&mut self, whole: bool, in_flight: Option<Recorded>) -> Option<String> {
         let unit = self.drive.page_size();
-        let request = self.load.requests[self.next];
         let count = (self.newest.len() as u64 / unit) as u32;
         let all = 0..if whole { count } else { 0 };
         let touched = if whole { &[][..] } else { &self.touched[..] };
@@ -244,16 +284,18 @@ impl Replay {
             }
             let states = self.older.get(&number).map_or(&[][..], Vec::as_slice);
             if !states.contains(&found) {
+                let at = in_flight.map_or("a flush".into(), |request| format!("and a {:?} in flight", request.kind));
                 return Some(format!(
-                    "unit {number} holds none of the {} states that it may hold, after entry {} of the log, a {:?}",
+                    "unit {number} holds none of the {} states that it may hold, after {} entries of the log, {at}",
                     states.len() + 1,
-                    self.next,
-                    request.kind
+                    self.next
                 ));
             }
             behind.insert(number, found.clone());
         }
-        self.forget_in_flight(request, &mut behind, &mut found);
+        if let Some(request) = in_flight {
+            self.forget_in_flight(request, &mut behind, &mut found);
+        }
         self.behind = behind;
         None
     }
