@@ -4,8 +4,8 @@
 class. fio writes to it; ext4, xfs and btrfs are made on it, and databases on ext4. Each load is recorded once, and the
 power goes off again and again while it is replayed, and after its flushes (:mod:`evidence.recorded`). And it goes off
 under the live load, which has to act on it. After each cut it looks (:mod:`evidence.torture_fio`,
-:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`). It writes ``torture.md``, where rows of others
-stay that were measured before, and the exit code is 1 if a promise is broken.
+:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`, :mod:`evidence.torture_rocksdb`). It writes
+``torture.md``, where rows of others stay that were measured before, and the exit code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from evidence import recorded, served, torture_databases, torture_filesystems, torture_fio
+from evidence import recorded, served, torture_databases, torture_filesystems, torture_fio, torture_rocksdb
 from evidence.recorded import Wanted
 from ftlab.cli.usage import say
 
@@ -55,6 +55,10 @@ ORACLES = [
     Oracle(
         "SQLite", torture_databases.sqlite_missing, torture_databases.sqlite, torture_databases.sqlite_recorded,
         "transactions", (0.1, 1.0),
+    ),
+    Oracle(
+        "RocksDB", torture_rocksdb.missing, torture_rocksdb.torture, torture_rocksdb.torture_recorded,
+        "batches", (0.1, 1.0),
     ),
     Oracle(
         "PostgreSQL", torture_databases.postgres_missing, torture_databases.postgres,
@@ -132,7 +136,8 @@ middle, and in a fifth of the cuts once more in the restart.
 After each cut the drive restarted by a scan. All that the load writes from the first cut on was compared with what may
 be there, by map unit; after every 50th cut the whole drive was. fio found the checksums of what was flushed. File
 systems were mounted, so that the kernel replayed the journal: files that were fsynced had their digests, transactions
-that were acknowledged were there, and then came the file system's checker, and the database's. After many a cut the
+that were acknowledged and batches that were synced were there,
+and then came the file system's checker, and the database's. After many a cut the
 drive holds what it held after another one: the same content is looked at once for what has to be there, and so many
 *contents* were. *Second* are the cuts in restarts. *Behind* are the cuts that took writes along which were not flushed.
 *Operations* are those of the flash in a load without cuts, and a *lap* is a replay from its beginning. *Seconds* are
