@@ -44,6 +44,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "refresh", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
+    {"ftl.refresh": "patrol", "device.media": "formula"},
     {"run.executor": "count", "host.replay": "closed"},
     {"device.bad_blocks": "weibull", "ftl.allocation": "CWDP"},
     {"device.cell": "mlc", "ftl.allocation": "CWDP", "ftl.slc_cache": "static"},

@@ -67,6 +67,21 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
     }
 }
 
+/// Refresh by age or errors, so that something becomes due.
+fn refresh(choice: &'static str, config: &mut Config) {
+    let age = ("least_age", base::Duration(1_000_000).into());
+    let params = match choice {
+        "none" => return,
+        "age" => vec![("age", base::Duration(2_000_000_000).into())],
+        "errors" => vec![age],
+        _ => vec![age, ("period", base::Duration(1_000_000_000).into())],
+    };
+    choose(&mut config.ftl, "refresh", choice, &params);
+    if choice != "age" {
+        equip(&mut config.device, "media", "table", &[("age", base::Duration(90 * 86_400_000_000_000).into())]);
+    }
+}
+
 /// Hybrid mapping, and what it calls for.
 fn hybrid(config: &mut Config, params: &[(&'static str, ParamValue)]) {
     choose(&mut config.ftl, "mapping", "fast", params);
@@ -125,8 +140,14 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             if executor == Executor::Count && seam.key == "gc_schedule" && choice.name != "threshold" {
                 continue;
             }
+            if executor == Executor::Count && seam.key == "refresh" && choice.name != "none" {
+                continue;
+            }
             let mut config = reference(executor);
             choose(&mut config.ftl, seam.key, choice.name, &[]);
+            if seam.key == "refresh" {
+                refresh(choice.name, &mut config);
+            }
             if seam.key == "wear_leveling" && choice.name != "none" {
                 // The default threshold is for devices that live longer.
                 choose(&mut config.ftl, "wear_leveling", choice.name, &[("threshold", 3.into())]);
@@ -405,8 +426,9 @@ fn every_registered_choice_has_its_row() {
     for seam in device::seams() {
         for choice in seam.choices {
             let name = format!("{}={} ", seam.key, choice.name);
-            // Without time no collection is ahead of need.
-            let executors = if seam.key == "gc_schedule" && choice.name != "threshold" { 1 } else { 2 };
+            // Without time no collection is ahead of need, and no data become old.
+            let needs_time = ["gc_schedule", "refresh"].contains(&seam.key) && choice.name != seam.choices[0].name;
+            let executors = if needs_time { 1 } else { 2 };
             assert_eq!(table.lines().filter(|line| line.starts_with(&name)).count(), executors, "{name}");
         }
     }

@@ -224,3 +224,32 @@ fn refreshes_make_no_refreshes_among_regions_either() {
     let summary = run(&read(keys(limit)));
     assert!(figure(&summary, "policy.read_disturb.refreshes") > 0.0, "{limit}: {summary}");
 }
+
+/// After a refresh a domain rested for as long as that took. Updates of the map and the erase of a unit that was held took longer, so that the
+/// next refresh began in the instant in which they ended, and a page of the host never got its turn.
+#[test]
+fn the_rest_after_a_refresh_begins_when_what_it_left_behind_is_done() {
+    let config = read(json!({
+        "device": {
+            "channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 2,
+            "blocks_per_plane": 46, "pages_per_block": 6, "page_size": 512, "cell": "mlc", "program_order": "consecutive",
+            "timing": { "read": "15us", "program": "1500us", "erase": "4300us", "ecc_latency": "20us" },
+            "media": { "formula": {
+                "age": "10us", "wear": 0.1, "retention": 0.1, "retention_exponent": 0, "disturb_exponent": 0, "onset": "1s", "blocks": 2,
+                "layers": 3, "codeword": "512B", "correctable": 1, "steps": 1, "step": 0.01, "floor": 1,
+            } },
+            "user_capacity": "111104B",
+        },
+        "ftl": {
+            "mapping": { "dftl": { "cache": "352B" } },
+            "allocation": "PWDC",
+            "paired_page": { "slc-buffer": { "blocks": 2 } },
+            "refresh": { "age": { "age": "1ms" } },
+            "scheduler": "paq",
+        },
+        "host": { "replay": "closed", "queue_depth": 2 },
+        "workload": { "generator": "uniform", "request_size": "30KiB", "requests": 40 },
+        "run": { "executor": "timed", "payload": "stamp", "checks": "full", "precondition": "none" },
+    }));
+    run(&config);
+}

@@ -82,6 +82,7 @@ impl Mechanism {
             Mechanism::Choice("wear_leveling", name) => format!("{name} wear leveling"),
             Mechanism::Choice("write_buffer", name) => format!("{name} buffer"),
             Mechanism::Choice("slc_cache", name) => format!("{name} cache"),
+            Mechanism::Choice("refresh", name) => format!("refresh by {name}"),
             Mechanism::Choice(_, name) => name.into(),
             Mechanism::Preemption => "preemption".into(),
             Mechanism::SavedState => "saved state".into(),
@@ -139,6 +140,7 @@ impl Mechanism {
             Mechanism::Choice("wear_leveling", _) => Some("wear.moves"),
             Mechanism::Choice("migration", _) => Some("flash.copybacks"),
             Mechanism::Choice("write_buffer", _) => Some("policy.write_buffer.evictions"),
+            Mechanism::Choice("refresh", _) => Some("policy.refresh.refreshes"),
             Mechanism::Choice("slc_cache", _) => Some("policy.slc_cache.written_pages"),
             Mechanism::Choice("read_disturb", "refresh") => Some("policy.read_disturb.refreshes"),
             Mechanism::Choice("read_disturb", _) => Some("policy.read_disturb.read_hot_blocks"),
@@ -271,7 +273,15 @@ impl Pair {
         [2, 4, 8][besides.sum::<usize>() % 3]
     }
 
+    fn needs_media(&self) -> bool {
+        matches!(self.chosen("refresh"), Some("errors" | "patrol"))
+    }
+
     fn set_features(&self, config: &mut Config) {
+        // Refresh by errors has none to go by without media that age.
+        if self.needs_media() {
+            equip(&mut config.device, "media", "table", params("table"));
+        }
         for mechanism in self.both {
             match mechanism {
                 Mechanism::Feature(key, name) => equip(&mut config.device, key, name, params(name)),
@@ -390,7 +400,8 @@ impl Pair {
         }
         if let Err(refusal) = device::check(&config) {
             let is_of_feature = refusal.key.strip_prefix("device.").is_some_and(|key| self.has_feature(key));
-            let is_of_these = refusal.key.starts_with("ftl.") || is_of_feature;
+            let is_of_media = refusal.key == "device.media" && self.needs_media();
+            let is_of_these = refusal.key.starts_with("ftl.") || is_of_feature || is_of_media;
             assert!(is_of_these, "not for these two, but for this device: {refusal:?}");
             return Outcome::Refused(reason(&config, refusal.key, &refusal.message));
         }
@@ -450,6 +461,10 @@ impl Pair {
         for feature in features.take(if is_alone { 1 } else { 2 }) {
             let mut without = config.clone();
             feature.remove(&mut without);
+            if device::check(&without).is_err_and(|refusal| refusal.key == "ftl.refresh") {
+                // It calls for the feature.
+                continue;
+            }
             let other = once(&FIGURES, format!("{without:?}"), || Ok(figures(simulate(&without, None)?).to_string()));
             let other = match other {
                 // A state has the feature in it, and fits no device without: that is a difference too.
@@ -538,6 +553,13 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
             ("margin", ParamValue::Integer(12)),
             ("low_density", ParamValue::Number(0.2)),
             ("pool", ParamValue::Number(0.4)),
+        ],
+        "age" => &[("age", ParamValue::Time(Duration(1_000_000_000)))],
+        "errors" => &[("retries", ParamValue::Integer(1)), ("least_age", ParamValue::Time(Duration(1_000_000)))],
+        "patrol" => &[
+            ("period", ParamValue::Time(Duration(1_000_000_000))),
+            ("retries", ParamValue::Integer(1)),
+            ("least_age", ParamValue::Time(Duration(1_000_000))),
         ],
         "fifo" | "lru" => &[("size", ParamValue::Size(8192))],
         "sectors" => &[("codeword", ParamValue::Size(512))],

@@ -39,6 +39,7 @@ fn with(seam: &str, name: &str) -> Config {
             config.device.page_size = 2 * size;
         }
         _ if seam == "read_disturb" => config.device.wear.read_limit = Some([1000, 10_000]),
+        _ if seam == "refresh" => equip(&mut config.device, "media", "formula", &[]),
         _ => {}
     }
     if let Source::Generator(generator) = &mut config.workload.source {

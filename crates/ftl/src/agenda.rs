@@ -260,7 +260,8 @@ impl<M: Mechanisms> PageMap<M> {
             None => Verdict::Step(Step::new(Op::Erase(unit), cause)),
             Some(VictimEnd::Act(step)) => Verdict::Step(self.guarded(domain, step)),
             Some(VictimEnd::Over) => Verdict::FromTheTop,
-            Some(VictimEnd::Hold) => Verdict::Nothing,
+            // What could not begin beside the job can now.
+            Some(VictimEnd::Hold) => self.take_up(domain),
         }
     }
 

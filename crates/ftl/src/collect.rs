@@ -179,7 +179,7 @@ impl<M: Mechanisms> PageMap<M> {
             Op::Read => {
                 self.pages_read(group.pages());
                 group.pages().iter().for_each(|&page| array.read(cause, page));
-                if let Some(map) = self.mechanisms.parts_mut().map {
+                if let Some(map) = self.mechanisms.parts_mut().map.filter(|_| cause == Cause::Mapping) {
                     map.fetched(&mut self.kernel, domain);
                 }
             }

@@ -36,14 +36,14 @@ pub mod victim;
 mod work;
 
 pub use crate::facade::{
-    ANYWHERE, Ahead, ArrayView, Capabilities, CountedReads, DynamicAllocation, Elsewhere, Ftl, HostReads, MapInFlash,
-    PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
+    ANYWHERE, Ahead, ArrayView, Capabilities, CountedReads, DynamicAllocation, Elsewhere, Ftl, HostReads, JudgedReads,
+    MapInFlash, PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
 };
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_PAGES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, page_of, write_of};
 pub use crate::mechanism::{
-    dftl, disturb, forwarding as schedule, migration, paired, retirement, separation, slc, wear,
+    dftl, disturb, forwarding as schedule, migration, paired, renewal, retirement, separation, slc, wear,
 };
 pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewritten, Step, Way};
 pub use crate::plain::{PageAddress, PlainPages};
@@ -126,6 +126,7 @@ pub fn seams() -> Vec<&'static Seam> {
         &separation::SEAM,
         &paired::SEAM,
         &disturb::SEAM,
+        &renewal::SEAM,
         &wear::SEAM,
         &slc::SEAM,
     ]

@@ -67,6 +67,8 @@ pub struct Policies<'a> {
     pub migration: &'a Selection,
     /// Management of read disturb.
     pub read_disturb: &'a Selection,
+    /// Refresh by age and errors.
+    pub refresh: &'a Selection,
     /// Wear leveling.
     pub wear_leveling: &'a Selection,
     /// Pseudo-SLC cache.
@@ -87,6 +89,8 @@ pub struct Policies<'a> {
     pub program: ProgramUnit,
     /// By block: it is bad from the factory; `None` where no block is bad, and none fails.
     pub bad_blocks: Option<Arc<[bool]>>,
+    /// How old the data are that are there when a run begins; `None` where every page is correct at once, however old.
+    pub data_age: Option<Duration>,
     /// No time passes, so that nothing is ever idle.
     pub timeless: bool,
 }

@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use crate::mechanism::{dftl, disturb, migration, paired, retirement, separation, slc, wear};
+use crate::mechanism::{dftl, disturb, migration, paired, renewal, retirement, separation, slc, wear};
 use crate::{Policies, fast, map_unit};
 
 /// A setting that is well-formed but that no device can have.
@@ -60,6 +60,7 @@ pub fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     migration::check(setup)?;
     wear::check(setup)?;
     disturb::check(setup)?;
+    renewal::check(setup)?;
     retirement::check(setup)?;
     slc::check(setup)
 }

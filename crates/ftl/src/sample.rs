@@ -39,6 +39,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         paired_page: selection("paired_page"),
         migration: selection("migration"),
         read_disturb: selection("read_disturb"),
+        refresh: selection("refresh"),
         wear_leveling: selection("wear_leveling"),
         slc_cache: selection("slc_cache"),
         cell,
@@ -49,6 +50,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        data_age: None,
         timeless: true,
     }
 }

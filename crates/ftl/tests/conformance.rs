@@ -181,7 +181,8 @@ fn policies_under_a_cache() {
                             let mut cache = selection(cache);
                             cache.set("when_full", ["direct", "fold-through"][combinations % 2].into());
                             cache.set("fold", ["need", "mark"][number % 2].into());
-                            one_combination_with(policies, reclaim_unit, [1, 2, 4][combinations % 3], &cache);
+                            let refresh = selection(&seam("refresh").choices[0]);
+                            one_combination_with(policies, reclaim_unit, [1, 2, 4][combinations % 3], &cache, &refresh);
                         }
                     }
                 }
@@ -191,8 +192,49 @@ fn policies_under_a_cache() {
     assert!(combinations >= 2 * 5 * 3 * 3 * 2 * 3, "{combinations}");
 }
 
+/// Refresh by age and errors under them, with time that passes: a second between two writes.
+#[test]
+fn policies_under_a_refresh() {
+    let mut combinations = 0;
+    for way in &seam("refresh").choices[1..] {
+        for separation in seam("separation").choices {
+            // Large devices, in which data live longer.
+            let times = if is_by_lifespan(separation.name) { 2 } else { 1 };
+            let second = |count: u64| ParamValue::Time(Duration(times * count * 1_000_000_000));
+            let mut refresh = selection(way);
+            match way.name {
+                "age" => refresh.set("age", second(400)),
+                "errors" => refresh.set("least_age", second(5)),
+                _ => [("least_age", 100), ("period", 400)].iter().for_each(|(name, of)| refresh.set(name, second(*of))),
+            }
+            for paired_page in seam("paired_page").choices {
+                if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
+                    continue;
+                }
+                for reclaim_unit in units_of_the_ftl() {
+                    combinations += 1;
+                    // Few, since refreshes move many pages.
+                    if !is_tried(separation.name, combinations, 16) {
+                        continue;
+                    }
+                    let parts =
+                        if ftl::paired::keeps_track(paired_page.name) { 1 } else { [1, 2, 4][combinations % 3] };
+                    let first = |key: &str| &seam(key).choices[0];
+                    let allocation = orders().nth(combinations % orders().count()).expect("an order");
+                    let (blocks, victim, wear) = (first("block_allocation"), first("victim"), first("wear_leveling"));
+                    let choices = [allocation, blocks, victim, separation, wear, paired_page];
+                    let cache = selection(first("slc_cache"));
+                    one_combination_with(choices, reclaim_unit, parts, &cache, &refresh);
+                }
+            }
+        }
+    }
+    assert!(combinations >= 3 * 3 * 6 * 2, "{combinations}");
+}
+
 fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice, parts: u32) {
-    one_combination_with(choices, reclaim_unit, parts, &selection(&seam("slc_cache").choices[0]));
+    let first = |key: &str| selection(&seam(key).choices[0]);
+    one_combination_with(choices, reclaim_unit, parts, &first("slc_cache"), &first("refresh"));
 }
 
 fn one_combination_with(
@@ -200,6 +242,7 @@ fn one_combination_with(
     reclaim_unit: &'static Choice,
     parts: u32,
     slc_cache: &base::Selection,
+    refresh: &base::Selection,
 ) {
     let [_, block_allocation, _, separation, wear_leveling, paired_page] = choices.map(|choice| choice.name);
     let is_swap_refused =
@@ -207,10 +250,12 @@ fn one_combination_with(
     if wear_leveling == "swap" && is_swap_refused {
         return;
     }
-    let names = choices.map(|choice| choice.name).join(", ");
+    let names = [&choices.map(|choice| choice.name)[..], &[refresh.name]].concat().join(", ");
     let name = format!("{names}, {}, {parts} units, cache {}", reclaim_unit.name, slc_cache.name);
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
+        ("sepbit" | "future", _) if refresh.name != "none" => 80,
+        _ if refresh.name != "none" => 40,
         ("dac", "slc-buffer") => 20,
         ("sepbit" | "future", "slc-buffer") => 60,
         ("dac", _) if slc_cache.name != "off" => 26,
@@ -246,6 +291,7 @@ fn one_combination_with(
         paired_page: &paired_page,
         migration: &selection(&seam("migration").choices[0]),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
+        refresh,
         wear_leveling: &wear_leveling,
         slc_cache,
         cell: Cell::Mlc,
@@ -256,8 +302,10 @@ fn one_combination_with(
         block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
         bad_blocks: None,
+        data_age: None,
         timeless: true,
     };
+    let refreshes = |bench: &Bench| bench.ftl.figures().get("refresh", "refreshes").expect("a refresh");
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
         let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
@@ -265,15 +313,23 @@ fn one_combination_with(
         let writes =
             if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
         // Many blocks are held free, for few pages of the user.
-        let writes = if is_by_lifespan(separation.name) { writes.max(400 * parts) } else { writes };
-        // Large flash pages leave few for the user, and so does what a cache needs: it takes more rounds of them.
+        let writes = match refresh.name {
+            "none" if is_by_lifespan(separation.name) => writes.max(400 * parts),
+            "none" => writes,
+            // Which moves many pages besides.
+            _ => writes.min(1000),
+        };
+        // Large flash pages leave few for the user, and so does what a cache or a refresh needs: it takes more rounds of them.
         let rounds = if parts > 1 { 8 } else { 1 };
-        for round in 0..if slc_cache.name == "off" { rounds } else { 60 } {
-            if round < rounds.min(2) || bench.collections <= 20 {
+        let is_roomy = slc_cache.name != "off" || refresh.name != "none";
+        for round in 0..if is_roomy { 60 } else { rounds } {
+            let is_refreshed = refresh.name == "none" || refreshes(&bench) > 10.0;
+            if round < rounds.min(2) || bench.collections <= 20 || !is_refreshed {
                 bench.drive(1 + round, writes);
             }
         }
         assert!(bench.collections > 20, "only {} collections", bench.collections);
+        assert!(refresh.name == "none" || refreshes(&bench) > 10.0, "only {} refreshes", refreshes(&bench));
         // A saved state is the same state, and goes on under policies made anew.
         let pages = bench.has.pages.expect("page mapping");
         let saved = pages.save(&bench.ftl).into_owned();
@@ -352,6 +408,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         paired_page: &of("paired_page", paired_page),
         migration: &migration,
         read_disturb: &selection(&seam("read_disturb").choices[0]),
+        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &of("wear_leveling", wear_leveling),
         slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Mlc,
@@ -362,6 +419,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         block_write: Duration::from_us(1000),
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        data_age: None,
         timeless: true,
     };
     let run = || {
@@ -446,6 +504,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         paired_page: &paired_page,
         migration: &of("migration", if has_quotas { "rcpb" } else { "off-chip" }),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
+        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &of("wear_leveling", "none"),
         slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Mlc,
@@ -456,6 +515,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        data_age: None,
         timeless: true,
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -565,6 +625,7 @@ fn one_map_in_flash(
         paired_page: &paired_page,
         migration: &selection(&seam("migration").choices[0]),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
+        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &wear_leveling,
         slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Mlc,
@@ -575,6 +636,7 @@ fn one_map_in_flash(
         block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
         bad_blocks: None,
+        data_age: None,
         timeless: true,
     };
     let run = || {
@@ -651,6 +713,7 @@ fn hybrid_mapping_under_every_static_order() {
                     paired_page: &first("paired_page"),
                     migration: &selection(&seam("migration").choices[0]),
                     read_disturb: &selection(&seam("read_disturb").choices[0]),
+                    refresh: &selection(&seam("refresh").choices[0]),
                     wear_leveling: &first("wear_leveling"),
                     slc_cache: &selection(&seam("slc_cache").choices[0]),
                     cell: Cell::Mlc,
@@ -661,6 +724,7 @@ fn hybrid_mapping_under_every_static_order() {
                     block_write: Duration::ZERO,
                     program: ProgramUnit::PAGE,
                     bad_blocks: None,
+                    data_age: None,
                     timeless: true,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
@@ -724,6 +788,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 paired_page: &chosen("paired_page", paired_page),
                 migration: &selection(&seam("migration").choices[0]),
                 read_disturb: &selection(&seam("read_disturb").choices[0]),
+                refresh: &selection(&seam("refresh").choices[0]),
                 wear_leveling: &first("wear_leveling"),
                 slc_cache: &selection(&seam("slc_cache").choices[0]),
                 cell: Cell::Mlc,
@@ -734,6 +799,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 block_write: Duration::ZERO,
                 program: ProgramUnit::PAGE,
                 bad_blocks: None,
+                data_age: None,
                 timeless: true,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
@@ -786,6 +852,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         paired_page: &first("paired_page"),
         migration: &selection(&seam("migration").choices[0]),
         read_disturb: &selection(&seam("read_disturb").choices[0]),
+        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &first("wear_leveling"),
         slc_cache: &selection(&seam("slc_cache").choices[0]),
         cell: Cell::Slc,
@@ -796,6 +863,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         block_write: Duration::ZERO,
         program: ProgramUnit::PAGE,
         bad_blocks: None,
+        data_age: None,
         timeless: true,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });

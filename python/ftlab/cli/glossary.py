@@ -96,7 +96,7 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "Blocks that are opened, filled, collected and erased together.",
         "ftl.reclaim_unit",
     ),
-    "refresh": ("The pages of a block move because it was read often.", "ftl.read_disturb"),
+    "refresh": ("The pages of a block move because it was read often, or its data are old.", "ftl.refresh"),
     "sample": (
         "A part of the device under the requests to a part of the places, in place of the whole; `sample` in the "
         "summary.",

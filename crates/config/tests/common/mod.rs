@@ -193,6 +193,22 @@ seam!(
         },
     ]
 );
+const fn days(name: &'static str, days: u64) -> Param {
+    const DAY: u64 = 86_400_000_000_000;
+    let kind = ParamKind::Time { default: Duration(DAY * days), min: Duration(1_000_000), max: Duration(DAY * 3650) };
+    Param { name, kind, doc: "How long." }
+}
+const RETRIES: Param = whole("retries", 3, 0, 63);
+seam!(
+    REFRESH,
+    "refresh",
+    [
+        plain("none"),
+        Choice { name: "age", doc: "By age.", params: &[days("age", 30)] },
+        Choice { name: "errors", doc: "By errors.", params: &[RETRIES, days("least_age", 1)] },
+        Choice { name: "patrol", doc: "By a patrol.", params: &[days("period", 14), RETRIES, days("least_age", 1)] },
+    ]
+);
 seam!(
     WEAR_LEVELING,
     "wear_leveling",
@@ -315,6 +331,7 @@ pub fn registry() -> Registry {
         &SEPARATION,
         &PAIRED_PAGE,
         &READ_DISTURB,
+        &REFRESH,
         &WEAR_LEVELING,
         &SLC_CACHE,
         &WRITE_BUFFER,

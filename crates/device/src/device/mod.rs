@@ -617,6 +617,7 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         paired_page: config.ftl.get("paired_page"),
         migration: config.ftl.get("migration"),
         read_disturb: config.ftl.get("read_disturb"),
+        refresh: config.ftl.get("refresh"),
         wear_leveling: config.ftl.get("wear_leveling"),
         slc_cache: config.ftl.get("slc_cache"),
         cell: config.device.cell,
@@ -627,6 +628,7 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         block_write: block_write(config),
         program: one_shot::program_unit(config),
         bad_blocks: lives::bad(config),
+        data_age: nand::media::MediaSetup::of(&config.device.features).map(|media| media.age()),
         timeless: config.run.timeless().is_some(),
     }
 }

@@ -32,6 +32,8 @@ pub(super) enum Event {
     OfChipOnDie(Die),
     /// Something has passed one of the lanes between host and device.
     Passed(usize),
+    /// The FTL has something to do by itself.
+    Work,
 }
 
 /// The end of a transfer, and what comes behind it.
@@ -211,7 +213,7 @@ impl Backend {
         let bus = Bus {
             timers: Timers::new(
                 timing.lines(),
-                channels + dies + 6 + if P::Chip::overlaps(context) { dies } else { 0 },
+                channels + dies + 7 + if P::Chip::overlaps(context) { dies } else { 0 },
             ),
             takes_ahead: !context.plan.has().cycles && decides_early && timing.all_take_time(),
             timing,
@@ -308,7 +310,8 @@ impl Backend {
             rank if rank == channels + dies + 1 => Event::Corrected,
             rank if rank == channels + dies + 2 => Event::OfChip,
             rank if rank < channels + dies + 6 => Event::Passed((rank - channels - dies - 3) as usize),
-            rank => Event::OfChipOnDie(Die::new(rank - (channels + dies + 6))),
+            rank if rank == channels + dies + 6 => Event::Work,
+            rank => Event::OfChipOnDie(Die::new(rank - (channels + dies + 7))),
         })
     }
 
@@ -331,6 +334,16 @@ impl Backend {
     /// Something will have passed a lane between host and device then. These times are irregular, and few.
     pub(super) fn set_of_host(&mut self, lane: usize, at: Instant) {
         self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 3 + lane as u32);
+    }
+
+    /// The FTL has something to do then. These times are irregular, and few.
+    pub(super) fn set_work(&mut self, at: Instant) {
+        self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 6);
+    }
+
+    /// Nobody waits for that any more.
+    pub(super) fn stop_work(&mut self) {
+        self.bus.timers.stop(Line::CORRECTION.0, self.ranks_of_parts() + 6);
     }
 
     /// True if it is being timed how long a die is idle.

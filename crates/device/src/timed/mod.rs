@@ -73,6 +73,8 @@ struct Timed<'a, 'w, P: Plan = Any> {
     asks_fill: bool,
     /// How much room it was told of.
     told_room: Option<u32>,
+    /// The instant at which the FTL has something to do by itself, as it was said last.
+    awaited_work: Option<Instant>,
     /// When the power goes off, if it does before the end.
     cut: Option<Instant>,
 }
@@ -214,7 +216,18 @@ impl Setup<'_, '_> {
         let (cut, live) = (options.cut, options.live.map(|host| Box::new(Live::new(host))));
         let backend = Backend::new(&context, timing, decides_early, options.timeline);
         let host = Host::new(&config.host, tenants, live, buffer, bytes_of_request(config));
-        let mut timed = Timed { workload, watch, context, host, commands, backend, asks_fill, told_room: None, cut };
+        let mut timed = Timed {
+            workload,
+            watch,
+            context,
+            host,
+            commands,
+            backend,
+            asks_fill,
+            told_room: None,
+            awaited_work: None,
+            cut,
+        };
         timed.run()?;
         Ok(timed.backend.into_timeline())
     }

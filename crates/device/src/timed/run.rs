@@ -77,6 +77,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn go_on(&mut self) -> Result<bool, RunError> {
         let completed = self.host.completions();
         let paused = self.host.take_wait();
+        let has_mechanisms = self.context.plan.has().mechanisms;
         let mut has_admitted = true;
         loop {
             self.dispatch();
@@ -104,14 +105,18 @@ impl<P: Plan> Timed<'_, '_, P> {
                     return Ok(false);
                 }
             }
+            if has_mechanisms {
+                self.find_due();
+            }
             let Some(now) = self.backend.next_instant() else { return Ok(false) };
             self.context.now = now;
             if self.is_cut() {
                 return Ok(false);
             }
             self.check_time()?;
-            if self.context.plan.has().mechanisms {
+            if has_mechanisms {
                 self.context.device.tell_time(now, None);
+                self.find_due();
                 if self.context.device.flash.nand().may_fail_reads() {
                     uncorrectable::check_reads(self.context.device)?;
                 }
@@ -128,6 +133,18 @@ impl<P: Plan> Timed<'_, '_, P> {
                 return Ok(true);
             }
             self.report()?;
+        }
+    }
+
+    /// Has the FTL find what is due by now, and sees that it is asked again in time. What begins after the last request is not measured, and
+    /// would have no end where something is always due.
+    #[inline]
+    fn find_due(&mut self) {
+        let Some(judged) = self.context.device.has.judged_reads.filter(|_| !self.context.draining) else { return };
+        let next = judged.find_due(&mut self.context.device.ftl, self.context.now);
+        if next != self.awaited_work {
+            self.awaited_work = next;
+            next.into_iter().for_each(|next| self.backend.set_work(next));
         }
     }
 
@@ -156,6 +173,10 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Fails where the device works on and on, and nothing of it comes to the host.
     #[cold]
     fn look_for_progress(&mut self) -> Result<(), RunError> {
+        if !self.context.draining && self.host.is_idle(&self.context.plan) {
+            // It does by itself what the time calls for.
+            return Ok(());
+        }
         let device = &mut *self.context.device;
         if device.watchdog.stands_still(&device.recorder.counters) {
             return Err(watchdog::described(device, &self.host.in_words()));
@@ -180,6 +201,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
                 Event::OfChip => P::Chip::timer(self),
                 Event::OfChipOnDie(die) => P::Chip::timer_of_die(self, die),
+                // The FTL has found it.
+                Event::Work => {}
                 // There may be room for more, or a turn.
                 Event::Passed(lane) => has_arrived |= self.host.passed(&mut self.context, lane),
             }
@@ -217,6 +240,9 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn drain(&mut self) {
         if !self.context.draining {
             self.context.draining = true;
+            if self.awaited_work.take().is_some() {
+                self.backend.stop_work();
+            }
             booking::end_measurement(self);
             self.backend.end_measurement(&mut self.context);
         }
@@ -235,7 +261,8 @@ impl<P: Plan> Timed<'_, '_, P> {
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
             }
-            let wakes = self.context.device.has_owners || self.context.device.has.reads.is_some();
+            let Device { has, has_owners, .. } = &*self.context.device;
+            let wakes = *has_owners || has.reads.is_some() || has.judged_reads.is_some();
             if !self.context.plan.has().mechanisms || !wakes || !self.wake_owners() {
                 return;
             }

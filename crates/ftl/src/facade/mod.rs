@@ -25,7 +25,7 @@ pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
 pub use mapping::{ANYWHERE, ArrayView};
 pub use pages::PageMapping;
-pub use told::{CountedReads, Elsewhere, Foresight, HostReads, Time};
+pub use told::{CountedReads, Elsewhere, Foresight, HostReads, JudgedReads, Time};
 
 pub(crate) use ahead::CollectsAhead;
 pub(crate) use mapping::{Mapping, check_programmed};
@@ -138,6 +138,8 @@ pub struct Capabilities {
     pub ahead: Option<Ahead>,
     /// Reads that are counted: a mechanism hears of every page that is read, and has a say in it.
     pub reads: Option<CountedReads>,
+    /// Reads by what ECC made of them, which a mechanism hears of, and the instants at which it has something to do.
+    pub judged_reads: Option<JudgedReads>,
     /// Reads of the host, which a mechanism hears of.
     pub host_reads: Option<HostReads>,
     /// The time, which a mechanism wants to know.
@@ -234,6 +236,7 @@ impl Ftl {
             map: MapInFlash::of(self),
             ahead: Ahead::of(self),
             reads: CountedReads::of(self),
+            judged_reads: JudgedReads::of(self),
             host_reads: HostReads::of(self),
             foresight: Foresight::of(self),
             time: Time::of(self),

@@ -39,6 +39,36 @@ impl CountedReads {
     }
 }
 
+/// Reads by what ECC made of them, since data whose reads need much are to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JudgedReads(());
+
+impl JudgedReads {
+    pub(super) fn of(ftl: &Ftl) -> Option<JudgedReads> {
+        ftl.page()?.mechanisms.parts().refresh.map(|_| JudgedReads(()))
+    }
+
+    /// A page of the array was read, whatever for, and needed so many retries. Work that this calls for is a domain's that
+    /// [`Elsewhere::take_woken`] names.
+    pub fn read(self, ftl: &mut Ftl, at: Ppn, retries: u32) {
+        let page = ftl.with_mechanisms_mut();
+        if let Some(refresh) = page.mechanisms.parts_mut().refresh {
+            refresh.page_read(&page.kernel, at, retries);
+        }
+    }
+
+    /// Has what is due by now be found. Returns the instant at which to ask again, whether anything else happens then or
+    /// not. Whoever does not ask any more has nothing become due by age or patrol.
+    pub fn find_due(self, ftl: &mut Ftl, now: Instant) -> Option<Instant> {
+        let page = ftl.with_mechanisms_mut();
+        if page.mechanisms.parts_mut().refresh?.comes_to(now) {
+            let busy: Vec<bool> = page.kernel.geometry().all_domains().map(|domain| page.is_busy(domain)).collect();
+            page.mechanisms.parts_mut().refresh?.find_due(&mut page.kernel, &busy);
+        }
+        page.mechanisms.parts().refresh?.next()
+    }
+}
+
 /// Reads of the host, which a map in flash or a count of reads hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostReads(());

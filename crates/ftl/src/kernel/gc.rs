@@ -22,6 +22,8 @@ pub enum Why {
     Level,
     /// Reads have disturbed a unit for so long that its pages have to move.
     Refresh,
+    /// The data of a unit are old, or reads of them need many retries.
+    Renew,
     /// A block of the unit has failed.
     Retire,
     /// Pages leave the pseudo-SLC cache: for room, or a write waits for it.
@@ -36,7 +38,7 @@ impl Why {
         match self {
             Why::Room | Why::Along | Why::Forward | Why::Pairing | Why::Merge | Why::Retire => Cause::Gc,
             Why::Level => Cause::Wear,
-            Why::Refresh => Cause::Refresh,
+            Why::Refresh | Why::Renew => Cause::Refresh,
             Why::Fold | Why::FoldAhead => Cause::Fold,
         }
     }

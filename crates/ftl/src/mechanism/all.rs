@@ -6,6 +6,7 @@ use super::dftl::Dftl;
 use super::disturb::Disturb;
 use super::migration::Migration;
 use super::paired::Paired;
+use super::renewal::Refresh;
 use super::retirement::Retirement;
 use super::separation::Separation;
 use super::slc::SlcCache;
@@ -41,6 +42,8 @@ pub(crate) struct MechanismParts<'a> {
     pub(crate) covers: Option<&'a Paired>,
     /// Blocks that fail.
     pub(crate) retirement: Option<&'a Retirement>,
+    /// Refresh by age and errors.
+    pub(crate) refresh: Option<&'a Refresh>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a SlcCache>,
     /// The separation that wants to know the future of pages.
@@ -60,6 +63,8 @@ pub(crate) struct MechanismPartsMut<'a> {
     pub(crate) covers: Option<&'a mut Paired>,
     /// Blocks that fail.
     pub(crate) retirement: Option<&'a mut Retirement>,
+    /// Refresh by age and errors.
+    pub(crate) refresh: Option<&'a mut Refresh>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a mut SlcCache>,
     /// The separation that wants to know the future of pages.
@@ -141,6 +146,7 @@ impl Mechanisms for All {
             load: self.migration.as_deref(),
             covers: self.paired.as_deref(),
             retirement: self.retirement.as_deref(),
+            refresh: self.refresh.as_deref(),
             cache: self.slc.as_deref(),
             foresees: self.separation.as_deref().filter(|separation| separation.foresees()),
         }
@@ -154,6 +160,7 @@ impl Mechanisms for All {
             load: self.migration.as_deref_mut(),
             covers: self.paired.as_deref_mut(),
             retirement: self.retirement.as_deref_mut(),
+            refresh: self.refresh.as_deref_mut(),
             cache: self.slc.as_deref_mut(),
             foresees: self.separation.as_deref_mut().filter(|separation| separation.foresees()),
         }

@@ -16,6 +16,7 @@ pub mod forwarding;
 pub mod migration;
 pub mod paired;
 mod plan;
+pub mod renewal;
 pub mod retirement;
 pub mod separation;
 pub mod slc;

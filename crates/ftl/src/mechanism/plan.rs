@@ -3,7 +3,7 @@
 use base::Geometry;
 
 use super::forwarding::Schedule;
-use super::{All, Planned as _, dftl, disturb, wear};
+use super::{All, Planned as _, dftl, disturb, renewal, wear};
 use crate::kernel::{Budget, Kernel, Needs, Streams, Wordlines};
 use crate::{Bytes, Policies};
 
@@ -44,7 +44,7 @@ impl SpacePlan {
             needs.reserve += of_all.saturating_sub(policies.free_blocks() + needs.reserve);
         }
         // After a unit was refreshed, a victim can be emptied.
-        let of_refresh = disturb::opens(policies, geometry, axes);
+        let of_refresh = disturb::opens(policies, geometry, axes).max(renewal::opens(policies, axes));
         if of_refresh > 0 {
             // Pages of a map are updated for those that a refresh moves, too, and for those that went under host pages before.
             let of_map = if policies.has_map() { dftl::opens(geometry) } else { 0 };

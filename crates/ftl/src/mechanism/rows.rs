@@ -7,7 +7,8 @@
 /// - What the map needs comes before what protects pages: a victim waits for both, a host page for the map first. Map entries
 ///   change before what a protection makes of the page.
 /// - Cold data go to their stream before read disturb is asked for one.
-/// - Pages that reads have disturbed can be read but a few times more; those of a unit that has failed are read as before.
+/// - Pages that reads have disturbed can be read but a few times more; those of a unit that has failed are read as before. Old data can wait
+///   for both.
 /// - The cache asks which stream a page would go to, so the classes on the other axes come before its own.
 /// - Twin blocks are last: they pick what nobody else has named.
 macro_rules! rows {
@@ -21,6 +22,7 @@ macro_rules! rows {
                 wear: WearLeveling,
                 disturb: Disturb,
                 retirement: Retirement,
+                refresh: Refresh,
                 slc: SlcCache,
                 twin: Twin,
             ]

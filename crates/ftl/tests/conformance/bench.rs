@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use base::{Cell, Domain, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
+use base::{Cause, Cell, Domain, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
 use engine::Chance;
 use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
 
@@ -19,6 +19,8 @@ pub struct Bench {
     /// By logical page: the newest version.
     pub newest: BTreeMap<u32, u32>,
     pub versions: u32,
+    pub seconds: u64,
+    pub judged: u32,
     /// The parts that the mapping has.
     pub has: Capabilities,
     /// Units of which only LSB pages are used.
@@ -52,6 +54,8 @@ impl Bench {
             stored: BTreeMap::new(),
             newest: BTreeMap::new(),
             versions: 0,
+            seconds: 0,
+            judged: 0,
             lsb_only: BTreeSet::new(),
             collections: 0,
             begun: 0,
@@ -122,6 +126,7 @@ impl Bench {
         }
         if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
             self.note_read(ppn);
+            self.judge(ppn);
         }
         let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
         assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
@@ -142,6 +147,25 @@ impl Bench {
             _ => self.note_read(from),
         }
         self.program(placed, content);
+    }
+
+    /// A page was read: every seventh took some retries.
+    pub fn judge(&mut self, at: Ppn) {
+        self.judged += 1;
+        if let Some(judged) = self.has.judged_reads {
+            judged.read(&mut self.ftl, at, if self.judged.is_multiple_of(7) { 9 } else { 0 });
+        }
+    }
+
+    /// A second passes, where that is of concern, and domains do what that calls for.
+    pub fn pass_time(&mut self) {
+        if let (Some(time), Some(judged)) = (self.has.time, self.has.judged_reads) {
+            self.seconds += 1;
+            let now = Instant(self.seconds * 1_000_000_000);
+            time.tell(&mut self.ftl, now, None);
+            judged.find_due(&mut self.ftl, now);
+            self.geometry.all_domains().for_each(|domain| self.collect(domain));
+        }
     }
 
     /// A page is read off the chip.
@@ -205,6 +229,11 @@ impl Bench {
             Op::Combine => self.combine(domain, step, group),
             Op::Pad => self.fill(domain, step),
             Op::Reprogram => panic!("reads disturb nothing here"),
+            Op::Read if step.cause == Cause::Refresh => {
+                let &[page] = group.pages() else { panic!("a patrol reads one page") };
+                assert!(self.stored.contains_key(&page.0), "it holds data");
+                self.judge(page);
+            }
             Op::Read => {
                 let pages: Vec<u32> = group.pages().iter().map(|page| self.stored[&page.0].0).collect();
                 assert!(pages[0] >= self.has.user_pages, "a translation page is fetched");
@@ -341,6 +370,7 @@ impl Bench {
         (0..pages).for_each(|lpn| self.write(lpn));
         self.check_data();
         for number in 0..writes {
+            self.pass_time();
             match random.below(12) {
                 0 => {
                     let lpn = random.below_u32(pages);

@@ -211,6 +211,11 @@ impl MediaSetup {
         }
     }
 
+    /// How old the data are that are there when a run begins.
+    pub fn age(&self) -> Duration {
+        self.age
+    }
+
     /// How many times as fast data age as at 30 °C.
     pub(super) fn acceleration(&self) -> f64 {
         acceleration(self.energy, self.temperature)

@@ -7,7 +7,7 @@ pub(super) mod settle;
 mod steps;
 mod views;
 
-use base::{Die, Domain, Ppn, Selection};
+use base::{Cause, Die, Domain, Ppn, Selection};
 use ftl::schedule::Schedule;
 use ftl::{PagePayload, Placed};
 
@@ -123,7 +123,9 @@ impl Commands {
             // Its collection waits for the others.
             return;
         }
+        let is_of_map = self.collections.step(domain).cause == Cause::Mapping;
         if self.collections.ends_read(domain)
+            && is_of_map
             && let Some(map) = context.device.has.map
         {
             let lpn = map.fetched(&mut context.device.ftl, domain);

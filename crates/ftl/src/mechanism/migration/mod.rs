@@ -218,7 +218,7 @@ impl Migration {
     /// much.
     fn prefers_copyback(&self, job: &Job) -> bool {
         // What is refreshed is to be corrected on its way.
-        job.why != Why::Refresh && (self.selector.is_none() || job.why.is_for_room() || !job.calm)
+        !matches!(job.why, Why::Refresh | Why::Renew) && (self.selector.is_none() || job.why.is_for_room() || !job.calm)
     }
 
     /// The quota class that a copyback leaves to the pages of a unit; nothing if theirs does not allow one.

@@ -10,7 +10,7 @@ use base::{Cause, Die, Duration, Instant, OpKind, PageLayout, Ppn};
 use config::Config;
 use engine::Chance;
 use metrics::LatencyPart;
-use nand::media::{Endured, Media, MediaSetup, MediaShape};
+use nand::media::{Correction, Endured, Media, MediaSetup, MediaShape};
 
 use crate::errors::Refusal;
 use crate::gang;
@@ -185,19 +185,27 @@ fn is_read_again(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mu
     true
 }
 
-/// How often a page that was read just now has to be read again. The levels of a block in SLC mode are far apart: never there.
+/// How often a page that was read just now has to be read again.
 fn judge(context: &mut Context<'_>, ppn: Ppn) -> Left {
-    let Retries { media: Some(media), cycles, .. } = &mut context.chip.retries else { return Left::default() };
+    let correction = correction(context, ppn);
+    if correction.retries > 0 && !context.draining {
+        context.device.recorder.page_retried(correction.is_soft, correction.is_uncorrectable);
+    }
+    if let Some(judged) = context.device.has.judged_reads {
+        judged.read(&mut context.device.ftl, ppn, correction.retries.into());
+    }
+    Left { reads: correction.retries, is_uncorrectable: correction.is_uncorrectable }
+}
+
+/// How a page comes to be read correctly. The levels of a block in SLC mode are far apart: at once there.
+fn correction(context: &mut Context<'_>, ppn: Ppn) -> Correction {
+    let Retries { media: Some(media), cycles, .. } = &mut context.chip.retries else { return Correction::default() };
     let flash = &context.device.flash;
     if flash.is_in_slc_mode(ppn) {
-        return Left::default();
+        return Correction::default();
     }
     let (block, page) = (flash.block_of(ppn), flash.page_offset(ppn));
     let reads = flash.nand().blocks()[block.index()].reads;
     let endured = Endured { cycles: *cycles + flash.nand().effective(block) as u32, reads };
-    let correction = media.read(block, page, endured, context.now);
-    if correction.retries > 0 && !context.draining {
-        context.device.recorder.page_retried(correction.is_soft, correction.is_uncorrectable);
-    }
-    Left { reads: correction.retries, is_uncorrectable: correction.is_uncorrectable }
+    media.read(block, page, endured, context.now)
 }

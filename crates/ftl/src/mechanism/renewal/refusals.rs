@@ -1,0 +1,42 @@
+//! Which devices can refresh by age and errors.
+
+use super::SEAM;
+use crate::refusals::{FtlSetup, Refusal};
+
+/// Refuses what cannot work together, with the reason.
+pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
+    let policies = setup.policies;
+    let name = policies.refresh.name;
+    if name == "none" {
+        return Ok(());
+    }
+    let refuse = |message: &str, help: &str| {
+        let message = format!("`{name}` {message}");
+        Err(Refusal { key: "ftl.refresh", message, help: format!("{help}, or `ftl.{} = \"none\"`", SEAM.key) })
+    };
+    if policies.is_hybrid() {
+        return refuse(
+            "moves the valid pages of a block, and hybrid mapping gathers those of logical blocks",
+            "set `ftl.mapping = \"page\"`",
+        );
+    }
+    if policies.timeless {
+        return refuse(
+            "goes by the age of data and by retries, and where no time passes there are neither",
+            "set `run.executor = \"timed\"`",
+        );
+    }
+    if name != "age" && policies.data_age.is_none() {
+        return refuse(
+            "goes by the retries that reads need, and with `device.media = \"none\"` every page is correct at once",
+            "set `device.media = \"formula\"`",
+        );
+    }
+    if name == "patrol" && policies.read_disturb.name != "ignore" {
+        return refuse(
+            "reads every page by itself, and `read_disturb` has reads wait until their block is refreshed: the limit leaves none for a patrol",
+            "use `errors` or `age`",
+        );
+    }
+    Ok(())
+}
