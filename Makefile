@@ -26,8 +26,8 @@ PAIRWISE_SECONDS ?= 7200
 # How long it puts numbers at their limits.
 LIMITS_SECONDS ?= 3600
 
-# How many lives `make torture` tries; 8 take about an hour on two cores.
-LIVES ?= 8
+# How many lives `make torture` tries; 4 take about half an hour on two cores.
+LIVES ?= 4
 
 # How often `make torture` cuts the power in the record of each file system on each class of drives, after how many of its flushes, and
 # how often under each live load.
@@ -142,7 +142,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 
 .PHONY: torture
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
-	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival
+	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival --test bad_blocks
 	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) FTLAB_SECTORS_REPORT=$(CURDIR)/docs/evidence/sectors.md cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
 	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test drive dense_cuts
 	scripts/block-clients

@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Cell, ParamValue};
+use base::{Cell, Duration, ParamValue, ProgramOrder};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -294,4 +294,49 @@ fn without_failures_the_device_is_the_same_as_ever() {
     assert_eq!(figure(&summary, "policy.bad_blocks.grown_units"), 0.0);
     equip(&mut config.device, "bad_blocks", "none", &[]);
     assert_eq!(run(&config).get("end_of_life"), None);
+}
+
+/// A random device of one die whose wordlines are programmed as a whole and whose blocks fail after a few cycles, nearly full.
+fn whole_wordlines(seed: u64) -> Option<Config> {
+    let mut config = random_case(seed, true)?;
+    if config.device.features.get("programming").name == "page" {
+        equip(&mut config.device, "programming", ["one-shot", "two-pass"][seed as usize % 2], &[]);
+        config.device.program_order = ProgramOrder::Consecutive;
+        if config.device.cell == Cell::Slc {
+            config.device.cell = Cell::Mlc;
+            config.device.pages_per_block *= 2;
+        }
+        let bits = config.device.cell.bits() as usize;
+        config.device.timing.program = vec![Duration::from_us(700); bits];
+        config.device.timing.read = vec![Duration::from_us(50); bits];
+        config.device.pages_per_block = config.device.pages_per_block.next_multiple_of(bits as u32 * 2);
+    }
+    choose(&mut config.ftl, "paired_page", ["none", "supercap"][(seed / 2) as usize % 2], &[]);
+    choose(&mut config.ftl, "write_buffer", "none", &[]);
+    equip(&mut config.device, "cache_program", "off", &[]);
+    config.run.executor = Executor::Count;
+    config.device.blocks_per_plane += 10;
+    let page = page_size(&config);
+    config.device.user_capacity = device::largest_user_capacity(&config) * 9 / 10 / page * page;
+    (config.device.user_capacity > 0 && device::check(&config).is_ok()).then_some(config)
+}
+
+/// At the end of a life a copy whose program fails finds no place any more. It stays where it was copied from.
+#[test]
+fn copies_without_a_place_stay_where_they_were() {
+    let seeds = std::env::var("FTLAB_LIVES").map_or(1, |lives| lives.parse().expect("a number"));
+    // Two of the first cases lost pages once.
+    let seeds: Vec<u64> = [189, 208].into_iter().chain(0..40 * seeds).collect();
+    let runs = on_all_processors(&seeds, |&seed| {
+        let Some(config) = whole_wordlines(seed) else { return 0 };
+        let troubles = [Trouble::PowerCut, Trouble::SecondCut, Trouble::ProgramFailure, Trouble::FailedRecovery];
+        troubles.into_iter().fold(0, |runs, trouble| {
+            let lives = Lives { writes: 6.0, ..Lives::new(1, 37) };
+            let tally = try_lives(&config, trouble, &lives, &files::Interrupt::default()).unwrap();
+            assert_eq!(tally.losing, 0, "case {seed}, {trouble:?}: {:?}", tally.first);
+            runs + tally.runs
+        })
+    });
+    let runs: u64 = runs.into_iter().sum();
+    assert!(runs > 1000, "{runs}");
 }

@@ -165,6 +165,11 @@ pub trait Array {
     fn held(&self) -> Vec<Ppn> {
         Vec::new()
     }
+    /// Where the array still has what the controller holds for a place: what it was copied from.
+    #[inline]
+    fn original_of(&self, _at: Ppn) -> Option<Ppn> {
+        None
+    }
     /// Pages of a unit that the array has lost, where pages wait for others: a failed program has destroyed some.
     #[inline]
     fn lost_in(&self, _unit: Unit) -> Vec<Ppn> {

@@ -11,6 +11,7 @@ use crate::kernel::{Frontier, Stream};
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, DataSource, Op, PagePayload, Rewritten, Step};
 use crate::page::PageMap;
+use crate::victim::UnitState;
 
 /// A page that has to be written elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +96,7 @@ impl<M: Mechanisms> PageMap<M> {
             && !self.kernel.is_open(domain, stream)
             && self.kernel.free(domain) == 0
         {
-            return self.leave(page);
+            return self.leave(page, array.original_of(at));
         }
         let placed = self.rewrite(domain, stream, lpn, source);
         match array.rewritten(Cause::Backup, source, placed) {
@@ -112,12 +113,18 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// There is no place for a page: a copy stays where it was copied from, and anything else is lost.
     #[cold]
-    fn leave(&mut self, Hurt { lpn, at, source }: Hurt) {
+    fn leave(&mut self, Hurt { lpn, at, source }: Hurt, original: Option<Ppn>) {
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
             retirement.exhaust();
         }
-        match source {
-            DataSource::Page(from) if !self.kernel.is_of_map(lpn) => self.kernel.return_copy(lpn, at, from),
+        let is_there =
+            |from: &Ppn| self.kernel.state_of(self.kernel.geometry().unit_of(*from)) == UnitState::Collecting;
+        let from = match source {
+            DataSource::Page(from) => Some(from),
+            _ => original.filter(is_there),
+        };
+        match from {
+            Some(from) if !self.kernel.is_of_map(lpn) => self.kernel.return_copy(lpn, at, from),
             _ => self.lose(lpn),
         }
     }

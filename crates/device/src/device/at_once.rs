@@ -178,6 +178,10 @@ impl Array for AtOnce<'_> {
         self.flash.held()
     }
 
+    fn original_of(&self, at: Ppn) -> Option<Ppn> {
+        self.flash.original_of(at)
+    }
+
     fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
         self.flash.lost_in(unit)
     }

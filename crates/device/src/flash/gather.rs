@@ -8,7 +8,7 @@ use base::{Block, Page, Ppn, Slot, Unit};
 use ftl::{PagePayload, Placed, Way};
 
 use super::assembly::Wordlines;
-use super::faults::Fate;
+use super::faults::{Fate, Found};
 use super::frames::{Data, Frame};
 use super::{Content, Flash, Programmed, Stamp, obey};
 
@@ -181,6 +181,16 @@ impl Flash {
     pub(crate) fn old_of_buffered(&self, ppn: Ppn) -> Option<Ppn> {
         let old = self.page_buffer.iter().find(|buffered| buffered.at == ppn)?.old?;
         Some(self.geometry.ppn(old, Slot::FIRST))
+    }
+
+    /// Where the array has the version of a page that the controller holds after a failed program: in the unit whose erase waits for it.
+    pub(crate) fn original_of(&self, ppn: Ppn) -> Option<Ppn> {
+        let buffered = self.page_buffer.iter().find(|buffered| buffered.at == ppn)?;
+        let (unit, version) = (buffered.old?, |spare| ftl::page_of(spare).zip(ftl::write_of(spare)));
+        let wanted = version(buffered.content.spare)?;
+        let is_it =
+            |&at: &Ppn| matches!(self.found_at(at), Found::Programmed { spare } if version(spare) == Some(wanted));
+        self.geometry.slots_from(Slot::FIRST).map(|slot| self.geometry.ppn(unit, slot)).find(is_it)
     }
 
     /// The content of a page that lies in a frame.

@@ -280,6 +280,10 @@ impl Array for Places<'_> {
         self.at_once.held()
     }
 
+    fn original_of(&self, at: Ppn) -> Option<Ppn> {
+        self.at_once.original_of(at)
+    }
+
     fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
         self.at_once.lost_in(unit)
     }
