@@ -1,6 +1,6 @@
 """What refresh by age and errors costs in WAF, and what it saves in retries.
 
-``python -m evidence.refresh OUT.svg`` runs a small `client-tlc` for 90 days of simulated time under one `ftl.refresh`
+``python -m evidence.refresh OUT.png`` runs a small `client-tlc` for 90 days of simulated time under one `ftl.refresh`
 after the other, draws the picture of ``docs/media.md`` and prints its tables.
 """
 
@@ -29,6 +29,7 @@ JOB: dict[str, Any] = {
     "device.user_capacity": "3400MiB", "device.over_provisioning": 0.2071,
     "device.wear.pe_cycles": 500, "device.media.formula.age": "0ns",
     "run.precondition.sequential": "1x", "run.payload": "none", "run.executor": "timed",
+    "run.latency_parts": True,
     # A request a minute for 90 days, half of them reads. Pages gather in the write buffer, so that none is padded.
     "ftl.write_buffer": {"fifo": {"size": "4MiB", "flush": "full"}},
     "workload.generator": "zipf", "workload.request_size": "16KiB", "workload.read_fraction": 0.5,
@@ -43,6 +44,9 @@ PERIODS = (1, 3, 7, 14)
 
 RETRIES = (0, 1, 2, 3)
 """Retries that a read may need."""
+
+TICKS = (3, 5, 10, 20, 50)
+"""WAF that the picture names."""
 
 LEVELS = ("default", "last-good")
 """Which step of the retry table a read begins with."""
@@ -64,8 +68,10 @@ class Point:
     way: Way
     levels: str
     waf: float
+    retry_us: float
+    """Mean time of a read of the host that retries take."""
     retries: float
-    """Retries of a read of the host, those of collections and patrols among them."""
+    """Retries of all reads, those of collections and patrols among them, for each read of the host."""
     read_us: tuple[float, float]
     """Mean and p99."""
     refreshes: int
@@ -79,8 +85,9 @@ class Point:
         latency, done = summary["host"]["read_latency_us"], summary["policy"].get("refresh", {})
         reads = summary["host"]["reads"]
         return cls(
-            way, levels, summary["waf"], summary["flash"]["by_cause"]["retry"]["reads"] / reads,
-            (latency["mean"], latency["p99"]), done.get("refreshes", 0), done.get("patrol_reads", 0) / reads,
+            way, levels, summary["waf"], summary["latency_parts"]["read"]["mean"]["parts_us"]["retry"],
+            summary["flash"]["by_cause"]["retry"]["reads"] / reads, (latency["mean"], latency["p99"]),
+            done.get("refreshes", 0), done.get("patrol_reads", 0) / reads,
         )  # fmt: skip
 
 
@@ -90,9 +97,9 @@ def ways() -> Iterator[Way]:
     for days in AGES:
         yield Way("age", f"{days} days", {"age": {"age": f"{days}d"}})
     for retries in RETRIES:
-        yield Way("errors", f"{retries} retries", {"errors": {"retries": retries}})
+        yield Way("errors", f"over {retries}", {"errors": {"retries": retries}})
     for days in PERIODS:
-        yield Way("patrol", f"{days} days", {"patrol": {"period": f"{days}d", "retries": 1}})
+        yield Way("patrol", f"{days} days, over 1", {"patrol": {"period": f"{days}d", "retries": 1}})
 
 
 def points() -> list[Point]:
@@ -109,8 +116,8 @@ def points() -> list[Point]:
 def table(found: Sequence[Point]) -> str:
     """The runs, in Markdown."""
     head = [
-        "| `refresh` | | WAF | blocks refreshed | patrol reads per read | retries per read | mean | p99 |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        "| `refresh` | | WAF | blocks moved | patrol reads | all retries | a read: in retries | mean | p99 |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     return "\n".join([*head, *map(_row, found)])
 
@@ -119,12 +126,12 @@ def _row(point: Point) -> str:
     times = " | ".join(map(duration, point.read_us))
     return (
         f"| `{point.way.name}` | {point.way.label} | {point.waf:.2f} | {point.refreshes:,} "
-        f"| {point.patrol_reads:.1f} | {point.retries:.3g} | {times} |"
+        f"| {point.patrol_reads:.1f} | {point.retries:.2f} | {point.retry_us:.1f} µs | {times} |"
     )
 
 
 def figure(found: Sequence[Point]) -> Figure:
-    """Retries over WAF, a panel for each way in which a read begins."""
+    """Time in retries over WAF, a panel for each way in which a read begins."""
     import matplotlib.pyplot as plt
 
     drawn, panels = plt.subplots(1, len(LEVELS), figsize=(8.5, 4), sharex=True, layout="constrained")
@@ -132,16 +139,23 @@ def figure(found: Sequence[Point]) -> Figure:
         of_panel = [point for point in found if point.levels == levels]
         for colour, name in zip(drawing.COLOURS, ("none", "age", "errors", "patrol"), strict=False):
             of_name = [point for point in of_panel if point.way.name == name]
-            at = [point.waf for point in of_name], [point.retries for point in of_name]
+            at = [point.waf for point in of_name], [point.retry_us for point in of_name]
             panel.plot(*at, "-o", color=colour, markersize=4, label=name)
             for point in of_name:
+                label = point.way.label.partition(",")[0].replace(" days", "d").replace("over ", ">")
                 panel.annotate(
-                    point.way.label.replace(" days", "d").replace(" retries", ""), (point.waf, point.retries),
-                    xytext=(4, 3), textcoords="offset points", fontsize=7, color=colour,
+                    label, (point.waf, point.retry_us), xytext=(4, 3), textcoords="offset points",
+                    fontsize=7, color=colour,
                 )  # fmt: skip
         panel.set(
-            title=f"levels = {levels}", xlabel="WAF", ylabel="retries per read of the host", ylim=(0, None)
+            title=f"levels = {levels}",
+            xlabel="WAF",
+            ylabel="retries in a read of the host (µs)",
+            xscale="log",
+            ylim=(0, None),
         )
+        panel.set_xticks(TICKS, map(str, TICKS))
+        panel.set_xticks([], minor=True)
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
         panel.legend(frameon=False, fontsize=8)
@@ -151,13 +165,10 @@ def figure(found: Sequence[Point]) -> Figure:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m evidence.refresh", description=__doc__.split("\n")[0])
-    parser.add_argument("picture", type=Path, metavar="OUT.svg")
+    parser.add_argument("picture", type=Path, metavar="OUT.png")
     options = parser.parse_args()
     found = points()
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ftlab"}):
-        figure(found).savefig(options.picture, metadata={"Date": None, "Creator": "ftlab"})
+    figure(found).savefig(options.picture, dpi=110, metadata={"Software": None})
     for levels in LEVELS:
         print(f"\n{levels}\n\n" + table([point for point in found if point.levels == levels]))
 
