@@ -125,9 +125,8 @@ def cut(
     seen: set[tuple[int, Promised]] = set()
     with tempfile.TemporaryDirectory(prefix="cut-", dir=_memory()) as scratch:
         content = Path(scratch) / "content"
-        for replay, where, text in (_at_flushes if wanted.at_flushes else _at_operations)(
-            record, wanted, done
-        ):
+        cuts = _at_flushes if wanted.at_flushes else _at_operations
+        for replay, where, text in cuts(record, wanted, done):
             found = json.loads(text)
             done.cuts += 1
             done.second += found["second"]
@@ -151,6 +150,7 @@ def cut(
                 told, passed = now, now - began
                 left = min(passed / done.cuts * (wanted.cuts - done.cuts), wanted.seconds - passed)
                 say(f"{wanted.name}: {done.cuts:,} of {wanted.cuts:,} cuts, {left / 60:,.0f} minutes to go")
+    assert done.cuts > 0, "the record has nothing to cut"
     return done
 
 

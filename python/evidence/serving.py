@@ -155,8 +155,8 @@ PAGE = """\
 
 Requests of 4 KiB at random, at depth 32, by fio's engine `nbd` over a Unix socket. The drive is `client-tlc-small` cut
 down to 4.5 GiB of flash, of which the host has 3.5 GiB: it was filled and written over twice, so that it collects with
-each write. Its image lies in memory. One that was just opened is slower: the operating system has to map each of its
-pages first. After {seconds} s that is done.
+each write. Its image lies in memory. The first {seconds} s after it was opened are a row of their own: the operating
+system has to map each of its pages then.
 
 | server | requests | a second by the clock | for each second of its processor |
 |---|---|---|---|

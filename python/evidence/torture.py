@@ -135,11 +135,11 @@ random, the first after a restart, one of four, of fifty or of a twentieth of th
 middle, and in a fifth of the cuts once more in the restart.
 After each cut the drive restarted by a scan. All that the load writes from the first cut on was compared with what may
 be there, by map unit; after every 50th cut the whole drive was. fio found the checksums of what was flushed. File
-systems were mounted, so that the kernel replayed the journal: files that were fsynced had their digests, transactions
-that were acknowledged and batches that were synced were there,
-and then came the file system's checker, and the database's. After many a cut the
-drive holds what it held after another one: the same content is looked at once for what has to be there, and so many
-*contents* were. *Second* are the cuts in restarts. *Behind* are the cuts that took writes along which were not flushed.
+systems were mounted, so that the kernel replayed the journal. Files that were fsynced had their digests; transactions
+that were acknowledged and batches that were synced were there. Then came the file system's checker, and the
+database's. After many a cut the drive holds what it held after another one. The same content is looked at once for
+what has to be there, and so many *contents* were. *Second* are the cuts in restarts. *Behind* are the cuts that took
+writes along which were not flushed.
 *Operations* are those of the flash in a load without cuts, and a *lap* is a replay from its beginning. *Seconds* are
 those of the clock, beside other rows and jobs.
 
@@ -204,11 +204,11 @@ HEADS = ("## After each flush", "## Live loads")
 
 def _rows_of(page: str) -> list[list[str]]:
     """The rows that a page has of recorded loads, of their flushes, and of live loads."""
-    first, _, rest = page.partition(HEADS[0]) if HEADS[0] in page else (page.partition(HEADS[1])[0], "", page)
+    first, _, rest = page.partition(HEADS[0])
     second, _, third = rest.partition(HEADS[1])
     return [
         [line for line in part.splitlines() if line.startswith("| ") and not line.startswith("| who ")]
-        for part in (first, second if HEADS[0] in page else "", third)
+        for part in (first, second, third)
     ]
 
 
