@@ -78,6 +78,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let completed = self.host.completions();
         let paused = self.host.take_wait();
         let has_mechanisms = self.context.plan.has().mechanisms;
+        let finds_due = self.context.device.has.judged_reads.is_some();
         let mut has_admitted = true;
         loop {
             self.dispatch();
@@ -105,7 +106,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     return Ok(false);
                 }
             }
-            if has_mechanisms {
+            if finds_due {
                 self.find_due();
             }
             let Some(now) = self.backend.next_instant() else { return Ok(false) };
@@ -116,7 +117,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.check_time()?;
             if has_mechanisms {
                 self.context.device.tell_time(now, None);
-                self.find_due();
+                if finds_due {
+                    self.find_due();
+                }
                 if self.context.device.flash.nand().may_fail_reads() {
                     uncorrectable::check_reads(self.context.device)?;
                 }
@@ -138,7 +141,7 @@ impl<P: Plan> Timed<'_, '_, P> {
 
     /// Has the FTL find what is due by now, and sees that it is asked again in time. What begins after the last request is not measured, and
     /// would have no end where something is always due.
-    #[inline]
+    #[inline(never)]
     fn find_due(&mut self) {
         let Some(judged) = self.context.device.has.judged_reads.filter(|_| !self.context.draining) else { return };
         let next = judged.find_due(&mut self.context.device.ftl, self.context.now);
