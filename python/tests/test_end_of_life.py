@@ -9,7 +9,7 @@ import pytest
 
 import ftlab
 from ftlab.cli.main import main
-from ftlab.results import smart
+from ftlab.results import smart, text
 from ftlab.results.comparison import figure_rows
 from ftlab.results.result import Result
 
@@ -66,6 +66,24 @@ def test_lifetime_follows_the_lives_of_blocks() -> None:
     once, twice = (ended(device__bad_blocks__weibull__life=life).summary for life in (30, 60))
     ratio = twice["end_of_life"]["lifetime_bytes"] / once["end_of_life"]["lifetime_bytes"]
     assert ratio == pytest.approx(2, rel=0.1)
+
+
+def test_a_life_in_steps_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "drive.toml"
+    file.write_text(DRIVE, encoding="utf-8")
+    sets = ["device.bad_blocks.weibull.life=1000", "device.wear.cycles_per_erase=10"]
+    told = []
+    for age in ("none", "steady"):
+        command = ["run", str(file), "--until", "end-of-life", "--json", "--out", str(tmp_path / age)]
+        for each in (*sets, f"run.precondition={age}"):
+            command += ["--set", each]
+        assert main(command) == 0
+        summary = json.loads(capsys.readouterr().out)
+        assert "of the run" in smart.table(Result(summary))
+        assert summary["end_of_life"]["lifetime_bytes"] == 10 * summary["host"]["bytes_written"]
+        told.append(text.run_summary(Result(summary), "drive"))
+    assert all("each erase stood for 10 P/E cycles" in shown for shown in told)
+    assert "the life began before its WAF was steady" in told[0] and "was steady" not in told[1]
 
 
 def test_a_device_without_an_end_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

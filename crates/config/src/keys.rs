@@ -268,6 +268,14 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device.wear",
+        "cycles_per_erase",
+        count(1, 10_000),
+        "1",
+        "P/E cycles that each erase of the run stands for, where blocks fail (`device.bad_blocks`): with 50 a device comes to its end of \
+         life after a 50th of its writes. `end_of_life` has the bytes of the whole life. Erases of preconditioning stand for themselves.",
+    ),
+    key(
+        "device.wear",
         "retention",
         Kind::Word(names::<Retention>),
         "\"1y\"",

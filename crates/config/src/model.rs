@@ -108,6 +108,8 @@ pub enum Retention {
 pub struct Wear {
     /// P/E cycles of every block at the start.
     pub pe_cycles: u32,
+    /// P/E cycles that each erase of the run stands for.
+    pub cycles_per_erase: u32,
     /// The qualities of blocks, from [`base::wear::QUALITIES`].
     pub quality: Selection,
     /// How long data have to be kept: where the thresholds are from that were not given.

@@ -151,6 +151,7 @@ fn chosen(choices: &Choices) -> Vec<(&'static str, Value)> {
 fn wear(wear: &Wear) -> Vec<(&'static str, Value)> {
     vec![
         ("pe_cycles", json!(wear.pe_cycles)),
+        ("cycles_per_erase", json!(wear.cycles_per_erase)),
         ("retention", json!(wear.retention.word())),
         ("quality", selection(&wear.quality)),
         ("copyback_bands", json!(wear.copyback.bands)),

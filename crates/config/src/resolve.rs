@@ -288,6 +288,7 @@ fn table_one(retention: Retention) -> [[u32; 6]; 3] {
 
 fn wear(reader: &mut Reader<'_>, cell: Option<Cell>) -> Option<Wear> {
     let pe_cycles = reader.count32("device.wear.pe_cycles");
+    let cycles_per_erase = reader.count32("device.wear.cycles_per_erase");
     let retention = reader.word("device.wear.retention");
     let quality = reader.choice("device.wear.quality", "quality of blocks").and_then(|quality| shares(reader, quality));
     let copyback = retention.and_then(|retention| copyback_table(reader, retention));
@@ -296,6 +297,7 @@ fn wear(reader: &mut Reader<'_>, cell: Option<Cell>) -> Option<Wear> {
     let reprogram = reprogram_wear(reader);
     Some(Wear {
         pe_cycles: pe_cycles?,
+        cycles_per_erase: cycles_per_erase?,
         quality: quality?,
         retention: retention?,
         copyback: copyback?,

@@ -73,6 +73,7 @@ prop_compose! {
     /// Bands that ascend, and rows of thresholds each no higher than the one before; shares of half the blocks at most.
     fn wear()(
         pe_cycles in 0u32..=1_000_000,
+        cycles_per_erase in 1u32..=10_000,
         retention in select(&[Retention::Year, Retention::ThreeMonths][..]),
         quality in selection(base::wear::QUALITIES),
         bands in proptest::collection::btree_map(0u32..=1_000_000, (0u32..=1000, 0u32..=1000, 0u32..=1000), 1..8),
@@ -90,6 +91,7 @@ prop_compose! {
             .collect();
         Wear {
             pe_cycles,
+            cycles_per_erase,
             quality,
             retention,
             copyback: base::CopybackTable {

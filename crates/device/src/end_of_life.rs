@@ -24,10 +24,14 @@ pub(crate) fn told(device: &Device, config: &Config) -> Option<Value> {
     if !lives::are_limited(config) {
         return None;
     }
-    let (reached, written) = (device.is_read_only(), device.recorder.counters.bytes_written);
+    let cycles_per_erase = config.device.wear.cycles_per_erase;
+    let reached = device.is_read_only();
+    let written = device.recorder.counters.bytes_written.saturating_mul(cycles_per_erase.into());
     Some(json!({
         "reached": reached,
         "lifetime_bytes": reached.then_some(written),
         "lifetime_drive_writes": reached.then(|| written as f64 / config.device.user_capacity as f64),
+        "cycles_per_erase": cycles_per_erase,
+        "waf_by_eighth": device.recorder.waf_by_part(8),
     }))
 }

@@ -173,6 +173,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     check_ftl(config)?;
     foresight::check(config)?;
     check_split(config)?;
+    lives::check(config)?;
     buffer::check(config)?;
     schedule::check(config)?;
     let capacity = config.device.user_capacity;

@@ -73,6 +73,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
     device.fill_up();
     if lives::are_limited(config) {
         device.settle();
+        device.flash.shorten_lives(config.device.wear.cycles_per_erase);
     }
     device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
     device.flash.nand_mut().forget_highest_error();

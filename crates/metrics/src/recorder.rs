@@ -462,6 +462,12 @@ impl Recorder {
         self.shape.timed && self.elapsed_ns() > 0
     }
 
+    /// WAF in bytes in each of so many equal parts of what the host wrote, as finely as the rows of the series are; `None` where the
+    /// host wrote nothing in one.
+    pub fn waf_by_part(&self, parts: u64) -> Vec<Option<f64>> {
+        series::waf_by_part(&self.shape, &self.by_volume.rows, parts)
+    }
+
     /// The table `series`: figures by interval, on the axis `volume` (host bytes written) and, where
     /// simulated time passes, on the axis `time`. Times count from the start of the measurement; GB is
     /// 10^9 bytes; fractions are 0..1; NaN where a figure is not defined.

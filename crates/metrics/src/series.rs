@@ -163,6 +163,19 @@ impl TimeAxis {
     }
 }
 
+/// WAF in bytes in each of so many equal parts of the volume, to the row in which a part ends.
+pub(crate) fn waf_by_part(shape: &RecordedShape, rows: &[Interval], parts: u64) -> Vec<Option<f64>> {
+    let all = u128::from(rows.last().map_or(0, |row| row.volume));
+    let is_by = |row: &&Interval, part: u64| u128::from(row.volume) * u128::from(parts) <= all * u128::from(part);
+    let until = |part| rows.partition_point(|row| is_by(&row, part));
+    (0..parts)
+        .map(|part| {
+            let of_part = rows[until(part)..until(part + 1)].iter().map(|row| row.counters(shape));
+            of_part.reduce(|one, other| one + other)?.waf(shape.page_bytes)
+        })
+        .collect()
+}
+
 /// The table `series`. `axes` are the name of an axis and its rows; `buffered`: there is a write buffer.
 pub(crate) fn table(
     shape: &RecordedShape,

@@ -87,6 +87,11 @@ impl LifeSetup {
         -libm::expm1(-libm::pow(cycles / self.life, self.shape))
     }
 
+    /// P/E cycles after which 63 % of the blocks have failed.
+    pub fn life(&self) -> f64 {
+        self.life
+    }
+
     /// The whole cycles beyond `before` after which a block fails, by a number in 0..1.
     fn cycles(&self, before: u32, chance: f64) -> u32 {
         // Of a block that has not failed before, the hazard that is left is exponential.
@@ -140,6 +145,14 @@ impl BlockLives {
         };
         let mut of_block = || (0..shape.parts).map(|_| of_part()).min().expect("a block has parts");
         BlockLives((0..shape.blocks).map(|_| of_block()).collect())
+    }
+
+    /// From now on each erase stands for so many P/E cycles: of the cycles that a block has left, it has as many fewer erases.
+    pub fn shorten(&mut self, cycles_per_erase: u32, erases: impl Fn(Block) -> u32) {
+        for (block, life) in Block::all(0..self.0.len() as u32).zip(&mut self.0) {
+            let had = erases(block).min(life.erases);
+            life.erases = had + (life.erases - had) / cycles_per_erase;
+        }
     }
 
     /// True for a block that is bad from the factory.
@@ -217,6 +230,17 @@ mod tests {
             let error = 3.0 * (expected * (1.0 - expected) / 99_000.0).sqrt();
             let found = failed_by(&lives, erases);
             assert!((found - expected).abs() < error, "{erases}: {found}, not {expected} ± {error}");
+        }
+    }
+
+    #[test]
+    fn erases_that_stand_for_several_cycles_use_up_what_is_left() {
+        let (whole, mut short) = (drawn(&SETUP, shape(1000)), drawn(&SETUP, shape(1000)));
+        short.shorten(10, |block| block.number() % 100);
+        for (index, (whole, short)) in whole.0.iter().zip(&short.0).enumerate() {
+            let had = index as u32 % 100;
+            let erases = if whole.erases < had { whole.erases } else { had + (whole.erases - had) / 10 };
+            assert_eq!((short.end, short.erases), (whole.end, erases));
         }
     }
 

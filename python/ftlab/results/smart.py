@@ -149,7 +149,9 @@ def table(result: Result) -> str:
         value = field.value(result.summary)
         shown = text.ABSENT if value is None else text.count(value)
         rows.append([field.log, field.name, shown, field.ours.replace("`", "")])
-    return text.columns(rows, align="<<><") + "\n"
+    cycles = result.summary.get("end_of_life", {}).get("cycles_per_erase", 1)
+    note = f"\neach erase stood for {cycles} P/E cycles: all but the endurance estimate is of the run\n"
+    return text.columns(rows, align="<<><") + "\n" + (note if cycles > 1 else "")
 
 
 def page() -> str:

@@ -512,6 +512,10 @@ def _cache(summary: Mapping[str, Any]) -> str:
     )
 
 
+UNSTEADY = 0.05
+"""By what part the WAF may move in the first quarter of a life where erases stand for several P/E cycles."""
+
+
 def _life(summary: Mapping[str, Any]) -> str:
     """Where blocks fail: the end of the device's life, or what is left of it."""
     end = summary.get("end_of_life")
@@ -524,13 +528,26 @@ def _life(summary: Mapping[str, Any]) -> str:
             f"\n  {units}; {count(bad['spare_units_least'])} can fail in the plane that has fewest to spare"
         )
     written = f"{size(end['lifetime_bytes'])} written ({figure(end['lifetime_drive_writes'])} drive writes)"
-    text = f"\n  end of life after {written}; {units}"
+    text = f"\n  end of life after {written}; {units}" + _steps(end)
     if bad["exhausted"]:
         left = count(bad["spare_units_least"])
         text += "\n  it came early: no free unit was left for what had failed, though at least"
         text += f"\n  {left} of each plane could still be spared"
     if bad["lost_pages"]:
         text += f"\n  {count(bad['lost_pages'])} pages of the host were lost, and reads of them are errors"
+    return text
+
+
+def _steps(end: Mapping[str, Any]) -> str:
+    """How the WAF went through a life, and whether that allows erases that stand for several cycles."""
+    waf = [value for value in end["waf_by_eighth"] if value is not None]
+    text = f"\n  WAF in the eighths of that life: {', '.join(figure(value) for value in waf)}"
+    if end["cycles_per_erase"] == 1:
+        return text
+    text += f"\n  each erase stood for {count(end['cycles_per_erase'])} P/E cycles"
+    if len(waf) > 1 and abs(waf[0] / waf[1] - 1) > UNSTEADY:
+        text += ", and the life began before its WAF was steady,"
+        text += "\n  which weighs too much then: age the device longer (`run.precondition`)"
     return text
 
 

@@ -26,6 +26,13 @@ impl Flash {
         self.lives = Some(lives);
     }
 
+    /// From now on each erase stands for so many P/E cycles.
+    pub(crate) fn shorten_lives(&mut self, cycles_per_erase: u32) {
+        if let Some(lives) = &mut self.lives {
+            lives.shorten(cycles_per_erase, |block| self.nand.blocks()[block.index()].erases);
+        }
+    }
+
     /// Blocks fail.
     #[inline]
     pub(crate) fn has_lives(&self) -> bool {

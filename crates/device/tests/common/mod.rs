@@ -119,6 +119,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             over_provisioning: 1.0 / 3.0,
             wear: Wear {
                 pe_cycles: 0,
+                cycles_per_erase: 1,
                 quality: Selection::default_of(&base::wear::QUALITIES[0]),
                 retention: Retention::Year,
                 copyback: base::CopybackTable {
