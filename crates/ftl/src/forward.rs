@@ -167,6 +167,9 @@ impl<M: Mechanisms> PageMap<M> {
 
     fn give_back(&mut self, domain: Domain, job: &Job) {
         self.kernel.give_back(domain, job);
+        if let Some(retirement) = self.mechanisms.parts_mut().retirement {
+            retirement.given_back(&mut self.kernel, domain, job.unit);
+        }
         self.mechanisms.filled(&mut self.kernel, domain, job.unit);
     }
 

@@ -371,6 +371,7 @@ impl<M: Mechanisms> PageMap<M> {
         group.assign(&self.group);
         self.next[domain.index()].stream = group.stream;
         if self.mechanisms.parts().retirement.is_some() && !self.has_places(domain, step, group) {
+            group.clear();
             return None;
         }
         step

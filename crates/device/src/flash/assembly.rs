@@ -371,10 +371,14 @@ impl Flash {
 
     /// The content of a page, which may wait for others.
     pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
-        let (block, page) = self.address(ppn);
-        match self.assembly.frames.get((block, page)) {
-            Some(Frame { data: Data::Held { content, .. }, .. }) => *content,
-            _ => self.content_at(block, page),
+        let at = self.address(ppn);
+        match self.assembly.frames.get(at).map(|frame| frame.data) {
+            Some(Data::Held { content, .. }) => content,
+            Some(Data::Copied { from, tag }) => {
+                let (block, page) = self.address(from);
+                self.content_at(block, page).tagged(tag)
+            }
+            None => self.content_at(at.0, at.1),
         }
     }
 

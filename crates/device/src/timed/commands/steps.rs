@@ -41,7 +41,9 @@ impl Commands {
             // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
             // collection is over.
             self.schedule.note_foreground(context, host, domain);
-            context.queues.wake(die);
+            if !context.device.is_read_only() {
+                context.queues.wake(die);
+            }
             return false;
         };
         self.carry_out_step(context, host, command, die, LookedStep { domain, next, cause, phase })

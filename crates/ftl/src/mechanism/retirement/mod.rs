@@ -57,6 +57,8 @@ struct DomainSpare {
     retired: u32,
     /// Units that have failed and are not retired yet.
     failing: BTreeSet<Unit>,
+    /// Those of them that nobody has in hand: they are to be emptied.
+    waiting: BTreeSet<Unit>,
 }
 
 impl DomainSpare {
@@ -102,17 +104,29 @@ impl Retirement {
         self.domains[domain.index()].failing.contains(&unit)
     }
 
-    /// An operation on a unit has failed. If it is no victim yet, it is none for want of room.
+    /// An operation on a unit has failed. If nobody empties it yet, that is done here, and not for want of room.
     pub(crate) fn wears_out(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, kind: OpKind) {
         match kind {
             OpKind::Erase => self.failures.erases += 1,
             OpKind::Program | OpKind::Read => self.failures.programs += 1,
         }
         self.domains[domain.index()].failing.insert(unit);
+        self.keep(kernel, domain, unit);
+        self.look(domain);
+    }
+
+    /// A unit that was a victim is none any more, and holds pages still.
+    pub(crate) fn given_back(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
+        if self.retires(domain, unit) {
+            self.keep(kernel, domain, unit);
+        }
+    }
+
+    fn keep(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
         if kernel.state_of(unit) == UnitState::Closed {
             kernel.withhold(domain, unit);
+            self.domains[domain.index()].waiting.insert(unit);
         }
-        self.look(domain);
     }
 
     /// So many pages of the host are lost.
@@ -124,6 +138,7 @@ impl Retirement {
     pub(crate) fn retired(&mut self, domain: Domain, unit: Unit) {
         let spare = &mut self.domains[domain.index()];
         assert!(spare.failing.remove(&unit), "a unit that has failed is retired");
+        spare.waiting.remove(&unit);
         spare.retired += 1;
     }
 
@@ -189,7 +204,7 @@ impl Placing for Retirement {}
 
 impl Agenda for Retirement {
     fn is_pending(&self, domain: Domain) -> bool {
-        !self.domains[domain.index()].failing.is_empty()
+        !self.domains[domain.index()].waiting.is_empty()
     }
 
     /// Empties a unit that has failed, once there is room for its pages.
@@ -197,11 +212,11 @@ impl Agenda for Retirement {
         if !may_begin || kernel.job(domain).is_some() {
             return None;
         }
-        let is_left = |unit: &&Unit| kernel.state_of(**unit) == UnitState::Withheld;
-        let unit = *self.domains[domain.index()].failing.iter().find(is_left)?;
+        let unit = *self.domains[domain.index()].waiting.first()?;
         if kernel.free(domain) < FOR_RETIREMENT {
             return Some(OwnWork::Room);
         }
+        self.domains[domain.index()].waiting.remove(&unit);
         kernel.begin(domain, unit, Why::Retire);
         Some(OwnWork::Changed)
     }
@@ -246,9 +261,8 @@ impl Reported for Retirement {
         figures.count(KEY, "exhausted", self.is_exhausted.into());
     }
 
-    fn kept(&self, kernel: &Kernel, domain: Domain, keepers: &mut Keepers) {
-        let failing = self.domains[domain.index()].failing.iter().copied();
-        keepers.withheld.extend(failing.filter(|&unit| kernel.state_of(unit) == UnitState::Withheld));
+    fn kept(&self, _: &Kernel, domain: Domain, keepers: &mut Keepers) {
+        keepers.withheld.extend(&self.domains[domain.index()].waiting);
     }
 
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
@@ -274,6 +288,7 @@ mod tests {
     use base::{Cell, Dimensions};
 
     use super::*;
+    use crate::kernel::Stream;
     use crate::mechanism::All;
     use crate::sample::{self, FIRST};
 
@@ -320,6 +335,28 @@ mod tests {
         assert!(retirement(&mut all).is_read_only());
         assert_eq!((figure(&all, "grown_units"), figure(&all, "spare_units")), (f64::from(spare) + 1.0, 0.0));
         assert_eq!(figure(&all, "failed_programs"), f64::from(spare) + 1.0);
+    }
+
+    /// A unit that fails while others empty it is theirs: nothing waits for it here, until they give it back.
+    #[test]
+    fn a_victim_that_fails_is_emptied_here_once_it_is_given_back() {
+        let (mut kernel, mut all) = plane(20, &[]);
+        let mut group = Group::EMPTY;
+        sample::write(&mut kernel, Stream::FIRST, 0..4);
+        let victim = kernel.geometry().unit_of(kernel.lookup(Lpn(0)).expect("a page that was written"));
+        kernel.begin(FIRST, victim, Why::Forward);
+        let own = retirement(&mut all);
+        own.wears_out(&mut kernel, FIRST, victim, OpKind::Program);
+        assert!(own.retires(FIRST, victim) && !own.is_pending(FIRST));
+        assert_eq!(own.take_up(&mut kernel, FIRST, true, &mut group), None);
+        let job = kernel.take_job(FIRST).expect("the collection ahead of need");
+        kernel.give_back(FIRST, &job);
+        own.given_back(&mut kernel, FIRST, victim);
+        assert!(own.is_pending(FIRST) && kernel.state_of(victim) == UnitState::Withheld);
+        assert_eq!(own.check(&kernel), Ok(()));
+        assert_eq!(own.take_up(&mut kernel, FIRST, true, &mut group), Some(OwnWork::Changed));
+        assert_eq!(kernel.job(FIRST).map(|job| (job.unit, job.why)), Some((victim, Why::Retire)));
+        assert!(!own.is_pending(FIRST), "the collection is all that is left to do");
     }
 
     #[test]

@@ -18,22 +18,10 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let chosen = [
         ("mapping", policies.mapping.name, &["page"][..], "keeps units of its own, and does not know of one that goes"),
         (
-            "gc_schedule",
-            policies.gc_schedule.name,
-            &["threshold"],
-            "holds victims back, and a unit that has failed is none",
-        ),
-        (
             "paired_page",
             policies.paired_page.name,
             &["none", "supercap", "page-buffer"],
             "keeps units of its own, and does not know of one that goes",
-        ),
-        (
-            "migration",
-            policies.migration.name,
-            &["off-chip"],
-            "does not know of pages that move out of a unit that goes",
         ),
         (
             "read_disturb",
@@ -41,7 +29,6 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             &["ignore"],
             "has shares of units, and does not know of one that goes",
         ),
-        ("wear_leveling", policies.wear_leveling.name, &["none", "static"], "looks for the most worn units, which go"),
     ];
     for (key, name, known, why) in chosen {
         if !known.contains(&name) {

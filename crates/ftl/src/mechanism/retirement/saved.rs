@@ -13,6 +13,7 @@ impl Retirement {
             let spare = &mut self.domains[domain.index()];
             spare.retired = kernel.retired(domain);
             spare.failing.clear();
+            spare.waiting.clear();
             self.look(domain);
         }
     }

@@ -74,6 +74,11 @@ fn period(shape: UnitShape) -> u32 {
     (shape.units_per_domain / 16).max(1)
 }
 
+/// The wear of the most worn of some units that are in use. What was retired is behind nobody.
+fn most_worn(units: &[UnitRecord], of: impl Iterator<Item = Unit>, wear: impl Fn(Unit) -> u32) -> Option<u32> {
+    of.filter(|&unit| units[unit.index()].state != UnitState::Retired).map(wear).max()
+}
+
 impl WearLeveling {
     /// # Panics
     /// If the selection is not from this registry.
@@ -166,7 +171,7 @@ impl Static {
         }
         *since = 0;
         let range = self.shape.units_of_domain(domain);
-        let most = range.clone().map(&wear).max()?;
+        let most = most_worn(units, range.clone(), &wear)?;
         let coldest =
             range.filter(|&unit| units[unit.index()].state == UnitState::Closed).min_by_key(|&unit| wear(unit))?;
         (most - wear(coldest) >= self.threshold).then_some(coldest)
@@ -192,5 +197,31 @@ mod tests {
         assert_eq!(due(&mut leveling, [5, 0, 6, 9]), None, "4 apart, the free unit does not count");
         leveling.since_check[0] += 1;
         assert_eq!(due(&mut leveling, [5, 0, 6, 10]), Some(Unit::new(0)));
+    }
+
+    /// A unit that was retired is used no more, however worn it is.
+    #[test]
+    fn what_was_retired_is_no_measure() {
+        let shape = UnitShape { domains: 1, units_per_domain: 4, slots: 4 };
+        let unit = |state| UnitRecord { valid: 1, state, lsb_only: false };
+        let units = [UnitState::Closed, UnitState::Retired, UnitState::Free, UnitState::Closed].map(unit);
+        for name in ["static", "swap"] {
+            let mut selection = Selection::default_of(SEAM.find(name).unwrap());
+            selection.set("threshold", 5.into());
+            for (free, expected) in [(4, None), (5, Some(Unit::new(0)))] {
+                let wear = |unit: Unit| [0, 90, free, 2][unit.index()];
+                let due = match WearLeveling::of(&selection, shape).expect("a wear leveling") {
+                    WearLeveling::Static(mut leveling) => {
+                        leveling.since_check[0] += 1;
+                        leveling.due_of(FIRST, &units, wear)
+                    }
+                    WearLeveling::Swap(mut leveling) => {
+                        leveling.erased(FIRST, free);
+                        leveling.due_of(FIRST, &units, wear)
+                    }
+                };
+                assert_eq!(due, expected, "{name}: the most worn unit in use has {free} cycles");
+            }
+        }
     }
 }

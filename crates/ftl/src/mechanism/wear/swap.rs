@@ -2,7 +2,7 @@
 
 use base::{Domain, Unit};
 
-use super::period;
+use super::{most_worn, period};
 use crate::victim::{UnitRecord, UnitShape, UnitState};
 
 /// See the module.
@@ -61,7 +61,7 @@ impl Swap {
             return None;
         }
         let range = self.shape.units_of_domain(domain);
-        let most = range.clone().map(&wear).max()?;
+        let most = most_worn(units, range.clone(), &wear)?;
         let lag = |unit: &Unit| is_closed(*unit) && wear(*unit) + self.threshold <= most;
         let mut lagging: Vec<(u32, Unit)> = range.filter(lag).map(|unit| (wear(unit), unit)).collect();
         lagging.sort_unstable_by(|one, other| other.cmp(one));
