@@ -42,6 +42,10 @@ impl<M: Mechanisms> PageMap<M> {
             let turn = &mut self.round_robin.next_die[queue.index()];
             *turn = if *turn + 1 == dies { 0 } else { *turn + 1 };
         }
+        if self.is_read_only() {
+            // Whoever is asked refuses it.
+            return Domain::new(0);
+        }
         panic!("no plane accepts a page: the user space exceeds what the spare space can serve");
     }
 

@@ -143,7 +143,11 @@ impl<M: Mechanisms> PageMap<M> {
         }
         let to_come = self.mechanisms.parts().map.map_or(0, |map| map.unwritten(domain));
         let valid = self.kernel.valid(domain) + to_come;
-        u64::from(valid) < self.kernel.budget().max_valid
+        let most = match self.mechanisms.parts().retirement {
+            Some(retirement) => retirement.most_valid(domain),
+            None => self.kernel.budget().max_valid,
+        };
+        u64::from(valid) < most
     }
 
     /// Says in words a domain's free blocks, its job and its next operation.

@@ -21,11 +21,19 @@ struct Hurt {
     at: Ppn,
     /// Where its data are left.
     source: DataSource,
+    /// Of a copy: where it was copied from.
+    original: Option<Ppn>,
 }
 
 impl<M: Mechanisms> PageMap<M> {
     /// Deals with the failed program of a page, whose data are there.
     pub(crate) fn repair(&mut self, at: Ppn, source: DataSource, array: &mut impl Array) {
+        let original = if let DataSource::Page(from) = source { Some(from) } else { None };
+        self.repair_copy(at, source, original, array);
+    }
+
+    /// The same, where the page was copied from somewhere, though its data are left elsewhere by now.
+    fn repair_copy(&mut self, at: Ppn, source: DataSource, original: Option<Ppn>, array: &mut impl Array) {
         let unit = self.kernel.geometry().unit_of(at);
         let domain = self.kernel.geometry().domain_of_unit(unit);
         self.kernel.pass_on(at);
@@ -45,7 +53,7 @@ impl<M: Mechanisms> PageMap<M> {
         }
         if hurt.is_empty() && below.is_empty() {
             hurt = self.hurt_below(domain, at);
-            hurt.extend(self.kernel.lpn_at(at).map(|lpn| Hurt { lpn, at, source }));
+            hurt.extend(self.kernel.lpn_at(at).map(|lpn| Hurt { lpn, at, source, original }));
         }
         self.make_map_whole(&mut hurt);
         let stream = self.kernel.stream_of(unit);
@@ -82,7 +90,7 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Writes a page elsewhere, unless that was done when another program failed.
     fn write_anew(&mut self, domain: Domain, stream: Stream, page: Hurt, array: &mut impl Array) {
-        let Hurt { lpn, at, source } = page;
+        let Hurt { lpn, at, source, original } = page;
         // Of several wordlines there may be guard pages between them.
         while let Some(guard) = self.place_guard(domain, stream) {
             if !array.combined(Cause::Backup, &[], guard) {
@@ -102,7 +110,7 @@ impl<M: Mechanisms> PageMap<M> {
         match array.rewritten(Cause::Backup, source, placed) {
             Rewritten::Done => {}
             Rewritten::Lost => self.lose(lpn),
-            Rewritten::Failed => self.repair(placed.at, DataSource::PageBuffer(placed.at), array),
+            Rewritten::Failed => self.repair_copy(placed.at, DataSource::PageBuffer(placed.at), original, array),
             Rewritten::LostAndFailed => {
                 // It goes elsewhere no more, unless it is a page of the map.
                 self.lose(lpn);
@@ -113,17 +121,13 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// There is no place for a page: a copy stays where it was copied from, and anything else is lost.
     #[cold]
-    fn leave(&mut self, Hurt { lpn, at, source }: Hurt, original: Option<Ppn>) {
+    fn leave(&mut self, Hurt { lpn, at, original, .. }: Hurt, held: Option<Ppn>) {
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
             retirement.exhaust();
         }
         let is_there =
             |from: &Ppn| self.kernel.state_of(self.kernel.geometry().unit_of(*from)) == UnitState::Collecting;
-        let from = match source {
-            DataSource::Page(from) => Some(from),
-            _ => original.filter(is_there),
-        };
-        match from {
+        match original.or(held).filter(is_there) {
             Some(from) if !self.kernel.is_of_map(lpn) => self.kernel.return_copy(lpn, at, from),
             _ => self.lose(lpn),
         }
@@ -153,7 +157,8 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// The valid ones of pages that waited for each other. The unit takes no more pages, so none of them comes to be programmed there.
     fn hurt_with(&self, held: Vec<Ppn>) -> Vec<Hurt> {
-        let hurt = |at| Some(Hurt { lpn: self.kernel.lpn_at(at)?, at, source: DataSource::PageBuffer(at) });
+        let hurt =
+            |at| Some(Hurt { lpn: self.kernel.lpn_at(at)?, at, source: DataSource::PageBuffer(at), original: None });
         held.into_iter().filter_map(hurt).collect()
     }
 
@@ -169,7 +174,7 @@ impl<M: Mechanisms> PageMap<M> {
             if let Some(at) = self.kernel.lookup(lpn)
                 && hurt.iter().all(|known| known.at != at)
             {
-                hurt.push(Hurt { lpn, at, source: DataSource::Page(at) });
+                hurt.push(Hurt { lpn, at, source: DataSource::Page(at), original: None });
             }
         }
         hurt.sort_by_key(|page| page.lpn);
@@ -188,7 +193,8 @@ impl<M: Mechanisms> PageMap<M> {
         pages
             .filter_map(|at| {
                 let lpn = self.kernel.lpn_at(at)?;
-                Some(Hurt { lpn, at, source: self.covered(domain, at).unwrap_or(DataSource::PageBuffer(at)) })
+                let source = self.covered(domain, at).unwrap_or(DataSource::PageBuffer(at));
+                Some(Hurt { lpn, at, source, original: None })
             })
             .collect()
     }

@@ -81,6 +81,8 @@ pub struct LivesTally {
     pub runs: u64,
     /// Those in which a promise was broken.
     pub losing: u64,
+    /// Of these, the ones in which blocks failed so thick that no room was left for what they held.
+    pub exhausted: u64,
     /// The first of them.
     pub first: Option<Loss>,
     /// Pages that recovery brought back from backups.
@@ -296,6 +298,7 @@ impl LivesTally {
         self.afterwards += life.device.flash.operations();
         if let Some(loss) = loss {
             self.losing += 1;
+            self.exhausted += u64::from(life.is_exhausted());
             self.first.get_or_insert(loss);
         }
         if let Err(error) = uncorrectable::check_data(&life.device) {
@@ -338,6 +341,11 @@ impl Life<'_> {
 
     fn done(&self) -> Value {
         json!({ "counters": self.device.recorder.counters, "policy": policy::figures(&self.device) })
+    }
+
+    /// Blocks failed so thick that no room was left for what they held.
+    fn is_exhausted(&self) -> bool {
+        policy::figures(&self.device).get("bad_blocks").is_some_and(|bad| bad["exhausted"] == json!(1))
     }
 
     /// Has the next request end in a fault, so many operations on, and lives on; returns the first broken promise.

@@ -53,6 +53,8 @@ struct Failures {
 struct DomainSpare {
     /// Units that can be retired, of all that there are.
     spare: u32,
+    /// The most valid pages with which room can be made when they all are.
+    most_valid: u64,
     /// Units that are.
     retired: u32,
     /// Units that have failed and are not retired yet.
@@ -68,9 +70,21 @@ impl DomainSpare {
     }
 }
 
-/// The pages of the host that a domain has to hold, at most.
-fn most_pages(allocation: &Allocation, domains: u32, user_pages: u32) -> Vec<u64> {
-    let mut pages = vec![0; domains as usize];
+/// The pages of the host that a domain has to be able to hold.
+fn most_pages(allocation: &Allocation, geometry: &Geometry, user_pages: u32) -> Vec<u64> {
+    let mut pages = vec![0; geometry.domains() as usize];
+    if let Some(dynamic) = allocation.dynamic() {
+        let mut of_queue = vec![0; allocation.queues() as usize];
+        (0..user_pages).for_each(|lpn| of_queue[dynamic.queue_of(Lpn(lpn)).index()] += 1);
+        for domain in geometry.all_domains() {
+            let queue = dynamic.queue_of_die(geometry.die_of_domain(domain));
+            let sharers = dynamic.dies(queue).len() as u64 * u64::from(geometry.domains_per_die());
+            // Its share, and a unit by which it may be ahead of others. One of them always has to accept the next flash page.
+            let ahead = geometry.unit_slots() + geometry.parts;
+            pages[domain.index()] = u64::div_ceil(of_queue[queue.index()], sharers) + u64::from(ahead);
+        }
+        return pages;
+    }
     for lpn in (0..user_pages).map(Lpn) {
         if let Some(domain) = allocation.domain_of(lpn) {
             pages[domain.index()] += 1;
@@ -96,6 +110,12 @@ impl Retirement {
     #[inline]
     pub(crate) fn is_read_only(&self) -> bool {
         self.is_read_only
+    }
+
+    /// The most valid pages of a domain with which it takes pages of a dynamic allocation.
+    #[inline]
+    pub(crate) fn most_valid(&self, domain: Domain) -> u64 {
+        self.domains[domain.index()].most_valid
     }
 
     /// A unit is retired with its next erase.
@@ -184,9 +204,15 @@ impl Planned for Retirement {
     ) -> Result<Option<Retirement>, OutOfMemory> {
         let Some(bad) = &policies.bad_blocks else { return Ok(None) };
         let geometry = kernel.geometry();
-        let pages = most_pages(allocation, geometry.domains(), kernel.user_pages());
-        let spare = pages.into_iter().map(|pages| spare_of(kernel.budget(), pages));
-        let of_domain = |(spare, retired)| DomainSpare { spare, retired, ..DomainSpare::default() };
+        let pages = most_pages(allocation, geometry, kernel.user_pages());
+        let budget = kernel.budget();
+        let spare = pages.into_iter().map(|pages| spare_of(budget, pages));
+        let of_domain = |(spare, retired)| DomainSpare {
+            spare,
+            most_valid: budget.max_valid - u64::from(spare) * u64::from(budget.slots),
+            retired,
+            ..DomainSpare::default()
+        };
         let bad = bad_units(geometry, bad);
         let factory = bad.iter().sum();
         let domains = spare.zip(bad).map(of_domain).collect();

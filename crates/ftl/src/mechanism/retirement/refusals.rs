@@ -38,15 +38,6 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             );
         }
     }
-    if setup.is_dynamic() {
-        return refuse(
-            format!(
-                "the spare space of each plane shrinks for itself, and `allocation = \"{}\"` gives pages to any plane",
-                policies.allocation.name
-            ),
-            "use a static order such as `ftl.allocation` = \"CWDP\", or `device.bad_blocks` = \"none\"".into(),
-        );
-    }
     check_spare(setup, setup.geometry, bad)
 }
 
@@ -58,7 +49,7 @@ fn check_spare(setup: &FtlSetup<'_>, geometry: &Geometry, bad: &[bool]) -> Resul
         return Ok(());
     }
     let allocation = Allocation::build(setup.policies.allocation, geometry);
-    let pages = most_pages(&allocation, geometry.domains(), setup.user_pages as u32);
+    let pages = most_pages(&allocation, geometry, setup.user_pages as u32);
     let spares = pages.into_iter().map(|pages| spare_of(&budget, pages));
     let Some((domain, (bad, spare))) = bad.into_iter().zip(spares).enumerate().find(|(_, (bad, spare))| bad > spare)
     else {
