@@ -140,9 +140,11 @@ fn drives_come_to_the_end_of_their_lives() {
         "device.blocks_per_plane=16",
         "ftl.allocation=\"CWDP\"",
     ];
-    let kinds: [&[&str]; 6] = [
+    let kinds: [&[&str]; 8] = [
         &[],
         &[BUFFER],
+        &["ftl.mapping.dftl.cache=\"512B\"", "device.user_capacity=\"160KiB\""],
+        &["ftl.mapping.dftl.cache=\"2KiB\"", "device.user_capacity=\"160KiB\"", BUFFER, PROTECTED],
         &[BUFFER, PROTECTED],
         &["ftl.reclaim_unit=\"twin\"", BUFFER, PROTECTED],
         &["ftl.map_unit=\"1KiB\"", BUFFER],

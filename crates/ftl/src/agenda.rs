@@ -239,6 +239,10 @@ impl<M: Mechanisms> PageMap<M> {
             _ => 1,
         };
         self.group.stream = stream;
+        if self.is_to_leave(domain, first) {
+            self.leave_block(domain, stream);
+            return None;
+        }
         (first.0..first.0 + left).find_map(|at| {
             let op = self.mechanisms.before_page(&mut self.kernel, domain, Ppn(at), &mut self.group)?;
             let cause = match op {

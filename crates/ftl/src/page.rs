@@ -3,7 +3,7 @@
 //! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
 //! nothing, and with all of them ([`All`](crate::mechanism::All)).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
@@ -53,6 +53,8 @@ pub(crate) struct PageMap<M> {
     pub(crate) deferred: Vec<Vec<Job>>,
     /// Pages of the host whose data were lost, unless they were written since.
     pub(crate) lost: BTreeSet<Lpn>,
+    /// Active blocks that were left because of what lies below their next slot, and that slot.
+    pub(crate) left: BTreeMap<Unit, Slot>,
     /// Collections that keep step with the host, where the schedule is that one.
     pub(crate) pace: Option<HostPace>,
     /// The pages of what the agenda has decided last.
@@ -119,6 +121,7 @@ impl<M: Mechanisms> PageMap<M> {
             early: Vec::new(),
             deferred: vec![Vec::new(); domains],
             lost: BTreeSet::new(),
+            left: BTreeMap::new(),
             pace: HostPace::of(crate::mechanism::SpacePlan::paced(policies), &geometry),
             group: Group::EMPTY,
         })
@@ -187,7 +190,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Whether a unit is set aside: it never holds pages of the host.
-    fn is_aside(&self, unit: Unit) -> bool {
+    pub(crate) fn is_aside(&self, unit: Unit) -> bool {
         self.kernel.state_of(unit) == UnitState::Aside
     }
 
@@ -368,7 +371,7 @@ impl<M: Mechanisms> PageMap<M> {
     /// Decides what a domain does next. Its pages are put into `group`.
     pub(crate) fn take_in_hand(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         if self.is_read_only() {
-            return None;
+            return self.fetch_at_the_end(domain, group);
         }
         self.group.stream = Stream::FIRST;
         let step = if self.on_demand { self.decide(domain) } else { self.decide_job(domain) };
@@ -590,6 +593,7 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// An erased unit is free, or is retired if a block of it has failed.
     pub(crate) fn free_or_retire(&mut self, domain: Domain, unit: Unit) {
+        self.left.remove(&unit);
         if !self.retires(domain, unit) {
             return self.kernel.free_unit(domain, unit);
         }
@@ -653,6 +657,7 @@ impl<M: Mechanisms> PageMap<M> {
         if self.mechanisms.parts().retirement.is_some() {
             saved.of_mechanisms.push(self.lost.len() as u32);
             saved.of_mechanisms.extend(self.lost.iter().map(|lpn| lpn.0));
+            self.save_left(&mut saved);
         }
         saved
     }
@@ -672,6 +677,7 @@ impl<M: Mechanisms> PageMap<M> {
         if result.is_ok() && self.mechanisms.parts().retirement.is_some() {
             let count = words.next().copied().unwrap_or(0) as usize;
             self.lost = words.by_ref().take(count).map(|&lpn| Lpn(lpn)).collect();
+            self.restore_left(&saved);
             if self.lost.len() != count {
                 result = Err("fewer lost pages than there are".into());
             }

@@ -277,7 +277,10 @@ impl<M: Mechanisms> PageMap<M> {
         }
         let mut rescued = Vec::new();
         for rescue in &rest.rescues {
-            let placed = self.rescue(rescue, &rescued);
+            let Some(placed) = self.rescue(rescue, &rescued) else {
+                self.leave_backed_up(rescue.lpn, &rescue.sources);
+                continue;
+            };
             rescued.push(placed.at);
             if array.rewritten(Cause::Backup, rescue.source(), placed) != Rewritten::Done {
                 self.repair(placed.at, rescue.source(), array);
@@ -296,8 +299,8 @@ impl<M: Mechanisms> PageMap<M> {
         busy
     }
 
-    /// Places a page that is brought back, behind those that were.
-    fn rescue(&mut self, rescue: &Rescue, rescued: &[Ppn]) -> Placed {
+    /// Places a page that is brought back, behind those that were. Nothing if there is no place.
+    fn rescue(&mut self, rescue: &Rescue, rescued: &[Ppn]) -> Option<Placed> {
         let domain = self.kernel.geometry().domain_of_unit(self.kernel.geometry().unit_of(rescue.sources[0]));
         let stream = self.kernel.streams().of_byte(rescue.stream).unwrap_or(self.kernel.streams().last_of_data());
         if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
@@ -315,10 +318,13 @@ impl<M: Mechanisms> PageMap<M> {
                 self.seal(domain, stream);
             }
         }
+        if self.has_no_place(domain, stream) {
+            return None;
+        }
         if !self.kernel.is_mapped(rescue.lpn) {
             self.mechanisms.adopt_page(rescue.lpn, rescue.region, rescue.write);
         }
-        self.rewrite(domain, stream, rescue.lpn, rescue.source())
+        Some(self.rewrite(domain, stream, rescue.lpn, rescue.source()))
     }
 
     /// Places a page anew that lost its place.

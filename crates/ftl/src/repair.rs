@@ -7,7 +7,7 @@
 use base::{Cause, Domain, Lpn, OpKind, Ppn, Unit};
 
 use crate::group::Group;
-use crate::kernel::{Frontier, Stream};
+use crate::kernel::{Frontier, Keeping, Kept, Saved, Stream};
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, DataSource, Op, PagePayload, Rewritten, Step};
 use crate::page::PageMap;
@@ -38,7 +38,8 @@ impl<M: Mechanisms> PageMap<M> {
         let domain = self.kernel.geometry().domain_of_unit(unit);
         self.kernel.pass_on(at);
         if self.mechanisms.failed(&self.kernel, domain, at) {
-            return;
+            self.wears_out(unit, OpKind::Program);
+            return self.look_for_room(domain);
         }
         let mut hurt = self.hurt_with(array.held());
         let mut below: Vec<Hurt> = self.hurt_with(array.lost_in(unit));
@@ -70,6 +71,10 @@ impl<M: Mechanisms> PageMap<M> {
         for page in hurt {
             self.write_anew(domain, stream, page, array);
         }
+        self.look_for_room(domain);
+    }
+
+    fn look_for_room(&mut self, domain: Domain) {
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
             retirement.look_for_room(&self.kernel, domain);
         }
@@ -100,11 +105,12 @@ impl<M: Mechanisms> PageMap<M> {
         if self.kernel.lookup(lpn) != Some(at) {
             return;
         }
-        if self.mechanisms.parts().retirement.is_some()
-            && !self.kernel.is_open(domain, stream)
-            && self.kernel.free(domain) == 0
-        {
-            return self.leave(page, array.original_of(at));
+        if self.puts_at_risk(domain, stream) {
+            self.leave_block(domain, stream);
+        }
+        let original = if let DataSource::Page(from) = source { Some(from) } else { original };
+        if self.has_no_place(domain, stream) {
+            return self.leave(Hurt { original, ..page }, array.original_of(at));
         }
         let placed = self.rewrite(domain, stream, lpn, source);
         match array.rewritten(Cause::Backup, source, placed) {
@@ -119,17 +125,95 @@ impl<M: Mechanisms> PageMap<M> {
         }
     }
 
-    /// There is no place for a page: a copy stays where it was copied from, and anything else is lost.
+    /// Where blocks fail for good: the program of the next page of an active block would put others at risk that nothing covers, should it
+    /// fail as well.
+    fn puts_at_risk(&mut self, domain: Domain, stream: Stream) -> bool {
+        if !self.guards_pages || self.mechanisms.parts().retirement.is_none() || self.kernel.free(domain) == 0 {
+            return false;
+        }
+        let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) else { return false };
+        let geometry = self.kernel.geometry();
+        if geometry.parts > 1 && geometry.row_of_slot(slot).1 != 0 {
+            // It is programmed with others of its row, which are covered.
+            return false;
+        }
+        let (at, mut group) = (geometry.ppn(unit, slot), Group::EMPTY);
+        self.mechanisms.before_page(&mut self.kernel, domain, at, &mut group).is_some()
+    }
+
+    /// Where blocks fail for good: below the next page of an active block lies what nothing covers and nothing can, so that the block is
+    /// left, unless no other one is free. After a failed program a copy may have come there whose original was erased since.
+    pub(crate) fn is_to_leave(&mut self, domain: Domain, next: Ppn) -> bool {
+        if self.mechanisms.parts().retirement.is_none() || self.kernel.free(domain) < 2 {
+            return false;
+        }
+        let geometry = self.kernel.geometry();
+        let is_in_row = geometry.parts > 1 && geometry.row_of_slot(geometry.unit_and_slot(next).1).1 != 0;
+        let mut group = Group::EMPTY;
+        !is_in_row && self.mechanisms.before_page(&mut self.kernel, domain, next, &mut group) == Some(Op::Pad)
+    }
+
+    /// An active block takes no more pages, though it is not full.
+    pub(crate) fn leave_block(&mut self, domain: Domain, stream: Stream) {
+        if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
+            self.left.insert(unit, slot);
+        }
+        self.seal(domain, stream);
+    }
+
+    /// Has a device state say of blocks that were left how far they are filled.
+    pub(crate) fn save_left(&self, saved: &mut Saved<'_>) {
+        for (&unit, &filled) in &self.left {
+            match saved.kept.iter_mut().find(|kept| kept.unit == unit) {
+                Some(kept) => kept.filled = filled,
+                None => saved.kept.push(Kept { unit, how: Keeping::Sealed, filled }),
+            }
+        }
+    }
+
+    /// Takes over what a device state says of that.
+    pub(crate) fn restore_left(&mut self, saved: &Saved<'_>) {
+        let end = self.kernel.geometry().end_slot();
+        let is_left = |kept: &&Kept| matches!(kept.how, Keeping::Sealed | Keeping::InWork) && kept.filled < end;
+        self.left = saved.kept.iter().filter(is_left).map(|kept| (kept.unit, kept.filled)).collect();
+    }
+
+    /// So many units have failed that there is no place for a page.
+    pub(crate) fn has_no_place(&self, domain: Domain, stream: Stream) -> bool {
+        self.mechanisms.parts().retirement.is_some()
+            && !self.kernel.is_open(domain, stream)
+            && self.kernel.free(domain) == 0
+    }
+
+    /// There is no place for a page: a copy stays where it was copied from, one that has a backup is there, and anything else is lost.
     #[cold]
     fn leave(&mut self, Hurt { lpn, at, original, .. }: Hurt, held: Option<Ppn>) {
+        self.exhaust();
+        let state = |from: &Ppn| self.kernel.state_of(self.kernel.geometry().unit_of(*from));
+        let from = original.or(held).filter(|from| matches!(state(from), UnitState::Collecting | UnitState::Aside));
+        match from {
+            Some(from) if !self.kernel.is_of_map(lpn) => self.kernel.return_copy(lpn, at, from),
+            _ => self.lose(lpn),
+        }
+    }
+
+    #[cold]
+    fn exhaust(&mut self) {
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
             retirement.exhaust();
         }
-        let is_there =
-            |from: &Ppn| self.kernel.state_of(self.kernel.geometry().unit_of(*from)) == UnitState::Collecting;
-        match original.or(held).filter(is_there) {
-            Some(from) if !self.kernel.is_of_map(lpn) => self.kernel.return_copy(lpn, at, from),
-            _ => self.lose(lpn),
+    }
+
+    /// There is no place for a page that is brought back: it is where its backup is, and what a parity has is lost.
+    #[cold]
+    pub(crate) fn leave_backed_up(&mut self, lpn: Lpn, sources: &[Ppn]) {
+        self.exhaust();
+        if self.kernel.is_mapped(lpn) {
+            self.lose(lpn);
+        }
+        match *sources {
+            [backup] => self.kernel.adopt_page(lpn, backup),
+            _ => drop(self.lost.insert(lpn)),
         }
     }
 
@@ -205,8 +289,12 @@ impl<M: Mechanisms> PageMap<M> {
     /// A program or an erase of a unit has failed: where that is for good, the unit is retired with its next erase.
     pub(crate) fn wears_out(&mut self, unit: Unit, kind: OpKind) {
         let domain = self.kernel.geometry().domain_of_unit(unit);
+        if self.mechanisms.parts().retirement.is_none() {
+            return;
+        }
+        let is_kept = self.mechanisms.fails(&mut self.kernel, domain, unit);
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
-            retirement.wears_out(&mut self.kernel, domain, unit, kind);
+            retirement.wears_out(&mut self.kernel, (domain, unit), kind, is_kept);
         }
     }
 
@@ -214,20 +302,31 @@ impl<M: Mechanisms> PageMap<M> {
     /// from.
     #[cold]
     pub(crate) fn has_places(&mut self, domain: Domain, step: Option<Step>, group: &Group) -> bool {
-        let pages = match step.map(|step| step.op) {
-            Some(Op::Move(_)) => group.pages().len() as u32 + u32::from(group.rest),
-            Some(Op::Pad) => 1,
-            _ => 0,
+        let (pages, stream) = match step {
+            Some(Step { op: Op::Move(_), .. }) => (group.pages().len() as u32 + u32::from(group.rest), group.stream),
+            Some(Step { op: Op::Pad, .. }) => (1, group.stream),
+            Some(Step { op: Op::Combine, cause: Cause::Mapping }) => {
+                (1 + u32::from(group.rest), self.kernel.streams().of_map())
+            }
+            _ => (0, group.stream),
         };
         let geometry = self.kernel.geometry();
-        let open = self.kernel.frontier(domain, group.stream).map_or(0, |frontier| geometry.slots_left(frontier.slot));
-        let has_places = open + self.kernel.free(domain) * geometry.unit_slots() >= pages;
-        if let Some(retirement) = self.mechanisms.parts_mut().retirement
-            && !has_places
-        {
-            retirement.exhaust();
+        let open = self.kernel.frontier(domain, stream).map_or(0, |frontier| geometry.slots_left(frontier.slot));
+        // What is set aside in place of an erased unit is free before, as that may fail.
+        let is_replaced = matches!(step, Some(Step { op: Op::Erase(unit), .. }) if self.is_aside(unit));
+        let has_places = open + self.kernel.free(domain) * geometry.unit_slots() >= pages
+            && !(is_replaced && self.kernel.free(domain) == 0);
+        if !has_places {
+            self.exhaust();
         }
         has_places
+    }
+
+    /// A read-only device still reads the pages of the map that the host's reads need.
+    #[cold]
+    pub(crate) fn fetch_at_the_end(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        group.clear();
+        self.mechanisms.parts_mut().map?.fetch_at_the_end(&mut self.kernel, domain, group)
     }
 
     /// True if a unit is retired with its next erase.

@@ -166,12 +166,11 @@ impl Collections {
         self.all[domain.index()].group.clear();
     }
 
-    /// A program has failed in a domain: of pages in hand that lie beside each other, or are copied inside their planes, the FTL decides
-    /// anew. They were to go where the failed one was. At the end of a device's life no page has a place any more.
+    /// A program has failed in a domain: of pages in hand the FTL decides anew. They were to go where the failed one was; and what a page goes
+    /// over has to be safe first. At the end of a device's life no page has a place any more.
     #[cold]
-    pub(super) fn decide_anew(&mut self, device: &Device, domain: Domain) {
-        let goes_elsewhere = device.is_read_only() || device.flash.geometry().row_slots() > 1;
-        if matches!(self.step(domain).op, Op::Move(how) if goes_elsewhere || how == How::Copyback) {
+    pub(super) fn decide_anew(&mut self, domain: Domain) {
+        if matches!(self.step(domain).op, Op::Move(_)) {
             self.end_group(domain);
         }
     }

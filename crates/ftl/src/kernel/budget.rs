@@ -93,6 +93,8 @@ pub(crate) struct Budget {
     /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go to
     /// several streams it may be one in each.
     pub(crate) for_a_victim: u32,
+    /// Those of them that pages of a map in flash may open.
+    pub(crate) opens: u32,
     /// Free units that must be there before a unit is refreshed; no more than the reserve.
     pub(crate) for_refresh: u32,
     /// Free units that must be there before a page of the host is placed, likewise. A power cut can leave fewer: in the middle of a
@@ -122,6 +124,7 @@ impl Budget {
             reserve,
             slots,
             max_valid: (closed.max(0) * i64::from((slots + 1).saturating_sub(geometry.parts)) - 1).max(0) as u64,
+            opens: needs.opens,
             for_refresh: needs.for_refresh,
             floor: needs.floor,
             empties_beside: needs.beside,

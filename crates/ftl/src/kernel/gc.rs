@@ -198,15 +198,18 @@ impl Kernel {
         self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
     }
 
-    /// Keeps a closed unit from the victim policy from now on.
+    /// Keeps a closed unit from the victim policy from now on, or one that was set aside from whoever did that.
     ///
     /// # Panics
-    /// If it is not closed.
+    /// If it is neither.
     pub(crate) fn withhold(&mut self, domain: Domain, unit: Unit) {
         let state = &mut self.units[unit.index()];
-        assert_eq!(state.state, UnitState::Closed, "a closed unit is withheld");
+        match state.state {
+            UnitState::Closed => self.victim.on_removed(domain, unit, u32::from(state.valid)),
+            UnitState::Aside => {}
+            other => panic!("a closed unit is withheld, and unit {unit} is {other:?}"),
+        }
         state.state = UnitState::Withheld;
-        self.victim.on_removed(domain, unit, u32::from(state.valid));
     }
 
     /// Ends a domain's collection with its unit in use: it holds pages still, and is withheld from the victim policy.

@@ -143,10 +143,11 @@ impl Kernel {
         Some(Lpn(lpn))
     }
 
-    /// The copy of a page was not programmed: it is where it was copied from, in a unit that is in work still.
+    /// The copy of a page was not programmed, or is lost: it is where it was copied from, in a unit that is in work still, or where its backup
+    /// is, in a unit that was set aside.
     pub(crate) fn return_copy(&mut self, lpn: Lpn, copy: Ppn, from: Ppn) {
-        let unit = self.geometry.unit_of(from);
-        assert_eq!(self.state_of(unit), UnitState::Collecting, "pages are copied out of units in work");
+        let state = self.state_of(self.geometry.unit_of(from));
+        assert!(matches!(state, UnitState::Collecting | UnitState::Aside), "unit {state:?} keeps what was copied");
         self.invalidate(copy);
         self.adopt_page(lpn, from);
     }

@@ -134,6 +134,9 @@ asked! {
         /// The program of a page failed. Returns whether nothing else is to be done about it.
         any failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool;
 
+        /// A block of a unit has failed for good. Returns whether the unit stays in the mechanism's hands, which sees that it is erased.
+        any fails(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) -> bool;
+
         /// A restart finds a page with this region, whose data are of this write.
         all adopt_page(&mut self, lpn: Lpn, region: u8, write: u64);
 

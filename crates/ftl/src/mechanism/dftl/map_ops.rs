@@ -19,7 +19,9 @@ impl Dftl {
     /// True if the map entry of a page is at hand: in the cache, or on a translation page that was never written.
     #[inline]
     pub(crate) fn is_known(&self, kernel: &Kernel, lpn: Lpn) -> bool {
-        self.cache.holds(lpn.0) || !kernel.is_mapped(self.lpn_of(self.page_of(lpn)))
+        self.cache.holds(lpn.0)
+            || !kernel.is_mapped(self.lpn_of(self.page_of(lpn)))
+            || self.instances[self.owner_of(lpn).index()].passing == Some(lpn)
     }
 
     /// The map entry of a page was used to read it.
@@ -331,7 +333,7 @@ impl Dftl {
     }
 
     /// The operation in hand.
-    fn step_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
+    pub(super) fn step_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
         let map_op = self.instances[domain.index()].map_op?;
         let (MapOp::Fetch(page) | MapOp::Update(page, _)) = map_op;
         group.clear();

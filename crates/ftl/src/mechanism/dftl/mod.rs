@@ -164,6 +164,8 @@ enum MapNeed {
 struct Instance {
     /// The entry that a read or write waits for.
     wanted: Option<Lpn>,
+    /// On a read-only device: an entry that was fetched for a read, and found no place in the cache.
+    passing: Option<Lpn>,
     /// With owners elsewhere: whether it is a write that waits.
     for_write: bool,
     /// With owners elsewhere: an entry that came for a write and stays until the page is placed. Until then no other
@@ -327,6 +329,7 @@ impl Dftl {
         let most_moved = most_moved(geometry, u64::from(pages), has_owners_elsewhere);
         let instance = || Instance {
             wanted: None,
+            passing: None,
             for_write: false,
             held: None,
             next: None,

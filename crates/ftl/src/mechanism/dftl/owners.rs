@@ -96,9 +96,14 @@ impl Dftl {
 
     /// An entry is in the cache that was wanted: it is held for a write, or makes way for the next one.
     pub(super) fn has_come(&mut self, kernel: &mut Kernel, domain: Domain, lpn: Lpn) {
-        self.cache.insert(domain, lpn.0);
         let instance = &mut self.instances[domain.index()];
         instance.wanted = None;
+        if self.cache.is_full(domain) {
+            // Of a read-only device: no entry makes way that is not in flash.
+            instance.passing = Some(lpn);
+            return;
+        }
+        self.cache.insert(domain, lpn.0);
         if self.has_owners_elsewhere && instance.for_write {
             instance.held = Some(lpn);
         } else {

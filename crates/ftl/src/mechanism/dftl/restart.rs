@@ -6,8 +6,10 @@
 
 use base::{Domain, Lpn, Ppn};
 
-use super::Dftl;
+use super::{Dftl, MapOp};
+use crate::group::Group;
 use crate::kernel::Kernel;
+use crate::ops::Step;
 use crate::victim::UnitState;
 
 impl Dftl {
@@ -16,6 +18,24 @@ impl Dftl {
         if !self.is_translation(lpn.0) {
             self.entry_trimmed(kernel, lpn);
         }
+    }
+
+    /// The read of the translation page that a read of the host waits for, on a device that takes no more pages. The oldest entry that is
+    /// in flash makes way; if there is none, the new one is used once.
+    pub(crate) fn fetch_at_the_end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
+        let lpn = self.instances[domain.index()].wanted?;
+        if self.cache.is_full(domain)
+            && let Some(clean) = self.cache.oldest_clean(domain)
+        {
+            self.cache.evict(domain, clean);
+        }
+        let page = self.page_of(lpn);
+        if !kernel.is_mapped(self.lpn_of(page)) {
+            self.has_come(kernel, domain, lpn);
+            return None;
+        }
+        self.instances[domain.index()].map_op = Some(MapOp::Fetch(page));
+        self.step_in_hand(kernel, domain, group)
     }
 
     /// True if a translation page is several logical pages.
@@ -79,9 +99,45 @@ impl Dftl {
 
 #[cfg(test)]
 mod tests {
-    use base::Lpn;
+    use base::{Cell, Dimensions, Geometry, Lpn};
 
+    use crate::group::Group;
+    use crate::mechanism::Mechanisms;
     use crate::mechanism::dftl::tests::dftl;
+    use crate::mechanism::dftl::{MapOp, Reason};
+    use crate::ops::Op;
+    use crate::sample::{self, FIRST};
+
+    #[test]
+    fn a_read_only_device_fetches_entries_and_keeps_those_that_are_in_no_translation_page() {
+        let geometry = Geometry::new(Dimensions { blocks_per_plane: 16, pages_per_block: 4, ..Dimensions::ONE_PAGE });
+        let policies = sample::policies(&[("mapping", "dftl", &[("cache", base::ParamValue::Size(16))])], Cell::Slc);
+        let (mut kernel, mut all) = sample::kernel(geometry, 6, &policies);
+        let map = all.parts_mut().map.expect("a map in flash");
+        map.instances[0].map_op = Some(MapOp::Update(0, Reason::Trimmed));
+        let at = map.update(&mut kernel, FIRST).place.at;
+        map.programmed(&mut kernel, at);
+        for lpn in [0, 1] {
+            map.cache.insert(FIRST, lpn);
+            map.cache.make_dirty(map.cache.slot(lpn), 0);
+        }
+        let mut group = Group::EMPTY;
+        for lpn in [2, 3].map(Lpn) {
+            assert!(!map.is_known(&kernel, lpn));
+            map.want(&mut kernel, lpn, false);
+            let step = map.fetch_at_the_end(&mut kernel, FIRST, &mut group).expect("a fetch");
+            assert_eq!((step.op, group.pages()), (Op::Read, &[at][..]));
+            map.fetched(&mut kernel, FIRST);
+            assert!(map.is_known(&kernel, lpn) && !map.holds_entry(lpn), "no dirty entry makes way");
+            assert!([0, 1].iter().all(|&lpn| map.holds_entry(Lpn(lpn))));
+        }
+        map.cache.clean(0);
+        map.want(&mut kernel, Lpn(4), false);
+        map.fetch_at_the_end(&mut kernel, FIRST, &mut group).expect("a fetch");
+        map.fetched(&mut kernel, FIRST);
+        assert_eq!([0, 1, 4].map(|lpn| map.holds_entry(Lpn(lpn))), [false, true, true]);
+        assert_eq!(map.fetch_at_the_end(&mut kernel, FIRST, &mut group), None, "nothing is wanted");
+    }
 
     #[test]
     fn translation_pages_that_are_found_or_have_entries_in_use_are_updated_once() {

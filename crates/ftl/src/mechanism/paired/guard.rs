@@ -34,7 +34,7 @@ impl Paired {
             // A buffer's merge leaves nothing unprotected; after a restart nothing is merged onto what it left.
             return Some(Op::Pad);
         };
-        if backup.slot >= kernel.geometry().end_slot() {
+        if backup.slot >= kernel.geometry().end_slot() || guard.backup_has_failed {
             return Some(Op::Erase(backup.unit));
         }
         group.push(page);
@@ -60,7 +60,7 @@ impl Paired {
         }
         let Some(page) = unprotected else { return is_lost.then_some(Op::Pad) };
         let Some(backup) = guard.backup else { return Some(Op::Pad) };
-        if backup.slot >= kernel.geometry().end_slot() {
+        if backup.slot >= kernel.geometry().end_slot() || guard.backup_has_failed {
             if let Some(stream) = self.begun_over(kernel, domain, backup.unit) {
                 group.stream = stream;
                 return Some(Op::Pad);
@@ -97,6 +97,7 @@ impl Paired {
         let begun = self.begun_over(kernel, domain, unit);
         if begun.is_none() && is_by_row(kernel) {
             self.guards[domain.index()].lowers.uncover(kernel, unit);
+            self.guards[domain.index()].lowers.forget_done(kernel, unit);
         }
         begun
     }
@@ -191,7 +192,7 @@ impl Paired {
 
     /// The end of a collection: its unit is erased, unless pages depend on it that cannot be backed up. Then it
     /// is held until further copies have completed their wordlines, which takes no more units than lower
-    /// pages can be open ([`crate::kernel::Wordlines::most_open`]).
+    /// pages can be open ([`crate::kernel::Wordlines::most_open`]). A backup unit that has failed is erased likewise.
     pub(super) fn end_of_victim(
         &mut self,
         kernel: &mut Kernel,
@@ -200,7 +201,8 @@ impl Paired {
         group: &mut Group,
     ) -> Option<VictimEnd> {
         let is_victim = kernel.job(domain).is_some_and(|job| job.unit == unit) && kernel.valid_of(unit) == 0;
-        if !is_victim {
+        let is_failed_backup = self.is_backup(domain, unit);
+        if !is_victim && !is_failed_backup {
             return None;
         }
         if self.scheme.keeps_backups()
@@ -208,6 +210,9 @@ impl Paired {
         {
             group.stream = stream;
             return Some(VictimEnd::Act(Step::new(Op::Pad, Cause::Pad)));
+        }
+        if is_failed_backup {
+            return None;
         }
         let guard = &mut self.guards[domain.index()];
         if self.scheme.keeps_backups() {

@@ -1,8 +1,13 @@
 //! The lower pages of wordlines that are not complete, and what covers them.
 
+use std::collections::VecDeque;
+
 use base::{Ppn, Slot, Unit};
 
 use crate::kernel::Kernel;
+
+/// The pages of a wordline below one, at most: of cells of four bits.
+const MOST_BELOW: usize = 3;
 
 /// Where the data of a lower page are stored a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +52,9 @@ pub(super) struct Lowers {
     open: Vec<Lower>,
     /// Those of the wordline that the last program completed, in case that program turns out to have failed.
     done: Vec<Lower>,
+    /// Those of a few wordlines before, or of a unit that takes no more pages, likewise: where programs take time others are placed before
+    /// one is over, in other planes of its unit or to follow on it.
+    earlier: VecDeque<Lower>,
 }
 
 impl Lowers {
@@ -57,14 +65,14 @@ impl Lowers {
         // Pages that move together may begin the next row before this one is programmed.
         let is_by_row = is_by_row(kernel);
         if !is_by_row {
-            self.done.clear();
+            self.put_done_behind(kernel);
         }
         if wordlines.is_top(slot) {
             if is_by_row && kernel.geometry().row_of_slot(slot.next()).1 != 0 {
                 // It is programmed with the last page of its row.
                 return;
             }
-            self.done.clear();
+            self.put_done_behind(kernel);
             let done = &mut self.done;
             self.open.retain(|lower| {
                 let (of, lower_slot) = kernel.geometry().unit_and_slot(lower.at);
@@ -76,6 +84,22 @@ impl Lowers {
             });
         } else {
             self.open.push(Lower { at, cover });
+        }
+    }
+
+    /// Another wordline comes to be the one that was completed last.
+    #[inline]
+    fn put_done_behind(&mut self, kernel: &Kernel) {
+        self.earlier.extend(self.done.drain(..));
+        self.let_earlier_go(kernel);
+    }
+
+    /// Those are known that two rows, each of the most pages of a wordline, may need.
+    #[inline]
+    fn let_earlier_go(&mut self, kernel: &Kernel) {
+        let most = kernel.geometry().row_slots() as usize * 2 * MOST_BELOW;
+        while self.earlier.len() > most {
+            self.earlier.pop_front();
         }
     }
 
@@ -118,16 +142,20 @@ impl Lowers {
         self.below(kernel, at).any(|lower| lower.depends_on(kernel, on))
     }
 
-    /// Forgets covers that lie in a unit, which is about to be erased.
+    /// Forgets covers that lie in a unit, which is about to be erased. Until it is, a program that is under way may turn out to have failed.
     pub(super) fn uncover(&mut self, kernel: &Kernel, unit: Unit) {
         for lower in self.open.iter_mut().filter(|lower| lower.depends_on(kernel, unit)) {
+            self.earlier.push_back(*lower);
             lower.cover = Cover::None;
         }
+        self.let_earlier_go(kernel);
     }
 
     /// A unit is erased: nothing of it covers what was completed last.
     pub(super) fn forget_done(&mut self, kernel: &Kernel, unit: Unit) {
-        self.done.retain(|lower| !lower.depends_on(kernel, unit) && !lies_in(kernel, lower.at, unit));
+        let is_of_others = |lower: &Lower| !lower.depends_on(kernel, unit) && !lies_in(kernel, lower.at, unit);
+        self.done.retain(is_of_others);
+        self.earlier.retain(is_of_others);
     }
 
     /// Forgets covers that are a page, or one that is programmed with it, or a parity of it.
@@ -143,13 +171,14 @@ impl Lowers {
 
     /// The cover of a lower page, also of the wordline that the last program completed.
     pub(super) fn cover_of(&self, page: Ppn) -> Cover {
-        let known = self.open.iter().chain(&self.done).find(|lower| lower.at == page);
-        known.map_or(Cover::None, |lower| lower.cover)
+        let of_page = self.open.iter().chain(&self.done).chain(&self.earlier).filter(|lower| lower.at == page);
+        of_page.map(|lower| lower.cover).find(|cover| *cover != Cover::None).unwrap_or(Cover::None)
     }
 
     /// Forgets the pages of a unit that no more pages are added to.
     pub(super) fn forget(&mut self, kernel: &Kernel, unit: Unit) {
-        self.open.retain(|lower| !lies_in(kernel, lower.at, unit));
+        self.earlier.extend(self.open.extract_if(.., |lower| lies_in(kernel, lower.at, unit)));
+        self.let_earlier_go(kernel);
     }
 
     /// Takes up a page that is found programmed.

@@ -191,6 +191,8 @@ struct Guard {
     lowers: Lowers,
     /// The backup unit and its next slot, where backups are made.
     backup: Option<Frontier>,
+    /// A block of it has failed: it is erased as soon as nothing in hand needs it.
+    backup_has_failed: bool,
     is_mixing: bool,
     /// The plane's logical time at which no victim was found that gains room, if any. The host page that was asked for may be asked for
     /// again before it is placed, which must not draw another victim.
@@ -290,27 +292,31 @@ impl Placing for Paired {
     }
 
     fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: Option<Why>) -> bool {
-        self.guards[domain.index()].lowers.forget_done(kernel, unit);
-        if self.is_backup(domain, unit) {
+        let is_backup = self.is_backup(domain, unit);
+        if is_backup {
             self.guards[domain.index()].lowers.uncover(kernel, unit);
-            self.guards[domain.index()].backup = Some(kernel.set_aside(domain));
-            return true;
+            (self.guards[domain.index()].backup, self.guards[domain.index()].backup_has_failed) = (None, false);
         }
+        self.guards[domain.index()].lowers.forget_done(kernel, unit);
+        self.set_backup_aside(kernel, domain);
         let held = &mut self.guards[domain.index()].held;
         let before = held.len();
         held.retain(|&held| held != unit);
-        held.len() < before
+        is_backup || held.len() < before
     }
 }
 
 impl Agenda for Paired {
     #[inline]
     fn is_pending(&self, domain: Domain) -> bool {
-        self.guards[domain.index()].erases
+        self.guards[domain.index()].erases || self.guards[domain.index()].backup_has_failed
     }
 
     fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
         let guard = &self.guards[domain.index()];
+        if let Some(backup) = guard.backup.filter(|_| guard.backup_has_failed) {
+            return Some(backup.unit);
+        }
         let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
         guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.depend_on(kernel, unit))
     }
@@ -366,6 +372,16 @@ impl Restart for Paired {
         is_backup
     }
 
+    /// No more backups go to a unit that has failed, and what it covers is backed up anew. A full buffer unit is emptied like any other; one
+    /// whose erase is held back waits for that.
+    fn fails(&mut self, _: &mut Kernel, domain: Domain, unit: Unit) -> bool {
+        let is_backup = self.is_backup(domain, unit);
+        let guard = &mut self.guards[domain.index()];
+        guard.backup_has_failed |= is_backup;
+        guard.buffers.retain(|&buffer| buffer != unit);
+        is_backup
+    }
+
     fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         self.adopt_open_unit(kernel, domain, unit, next)
     }
@@ -377,12 +393,7 @@ impl Restart for Paired {
     /// Gives every domain a unit for backups, where the protection keeps one; finds full buffer units, where it has these.
     fn reopen(&mut self, kernel: &mut Kernel) {
         if self.scheme.keeps_backups() {
-            for domain in kernel.geometry().all_domains() {
-                let backup = &mut self.guards[domain.index()].backup;
-                if backup.is_none() {
-                    *backup = Some(kernel.set_aside(domain));
-                }
-            }
+            kernel.geometry().all_domains().for_each(|domain| self.set_backup_aside(kernel, domain));
         } else {
             for unit in kernel.by_age().into_iter().filter(|&unit| kernel.state_of(unit) == UnitState::Aside) {
                 self.guards[kernel.geometry().domain_of_unit(unit).index()].buffers.push_back(unit);
@@ -481,6 +492,15 @@ impl Paired {
         self.guards[domain.index()].erases = false;
     }
 
+    /// Sets a unit aside for backups, where the protection keeps one and there is none. Where units have failed none may be free: then the
+    /// next one that is erased becomes it.
+    fn set_backup_aside(&mut self, kernel: &mut Kernel, domain: Domain) {
+        let guard = &mut self.guards[domain.index()];
+        if self.scheme.keeps_backups() && guard.backup.is_none() && kernel.free(domain) > 0 {
+            guard.backup = Some(kernel.set_aside(domain));
+        }
+    }
+
     fn is_backup(&self, domain: Domain, unit: Unit) -> bool {
         self.guards[domain.index()].backup.is_some_and(|backup| backup.unit == unit)
     }
@@ -547,6 +567,57 @@ mod tests {
         kernel.free_unit(FIRST, unit);
         assert!(paired.erased(&mut kernel, FIRST, unit, None), "it was this one's");
         assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
+    }
+
+    #[test]
+    fn a_backup_block_that_has_failed_is_erased_at_once_and_another_takes_its_place() {
+        let (mut kernel, mut paired) = protected("lsb-backup");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        let backup = paired.back_up(&kernel, FIRST, &[lower]).place.at;
+        let (unit, mut group) = (kernel.geometry().unit_of(backup), Group::EMPTY);
+        assert_eq!((before(&mut kernel, &mut paired, &mut group), paired.is_pending(FIRST)), (None, false));
+        let of_data = kernel.geometry().unit_of(lower);
+        assert!(!paired.fails(&mut kernel, FIRST, of_data), "a block of data is none of its own");
+        assert!(paired.fails(&mut kernel, FIRST, unit));
+        assert_eq!((paired.is_pending(FIRST), paired.erasable(&kernel, FIRST)), (true, Some(unit)));
+        assert_eq!(paired.elsewhere(FIRST, lower), Some(DataSource::Page(backup)), "until then it covers");
+        kernel.retire_unit(unit);
+        assert!(paired.erased(&mut kernel, FIRST, unit, None));
+        assert!(!paired.is_pending(FIRST) && !paired.is_backup(FIRST, unit) && paired.guards[0].backup.is_some());
+        assert_eq!(
+            before(&mut kernel, &mut paired, &mut group),
+            Some(Op::Combine),
+            "what it covered is backed up anew"
+        );
+    }
+
+    #[test]
+    fn without_a_free_block_the_next_one_that_is_erased_takes_backups() {
+        let (mut kernel, mut paired) = protected("lsb-backup");
+        let unit = paired.guards[0].backup.expect("a block for backups").unit;
+        let taken: Vec<Unit> = (0..kernel.free(FIRST)).map(|_| kernel.set_aside(FIRST).unit).collect();
+        assert!(paired.fails(&mut kernel, FIRST, unit));
+        kernel.retire_unit(unit);
+        assert!(paired.erased(&mut kernel, FIRST, unit, None));
+        assert!(paired.guards[0].backup.is_none() && !paired.is_pending(FIRST));
+        kernel.free_unit(FIRST, taken[0]);
+        assert!(!paired.erased(&mut kernel, FIRST, taken[0], None), "it was another one's");
+        assert!(paired.is_backup(FIRST, taken[0]));
+    }
+
+    #[test]
+    fn a_full_buffer_block_that_has_failed_is_emptied_like_any_other() {
+        let (mut kernel, mut paired) = protected("slc-buffer");
+        let units: Vec<Unit> =
+            write(&mut kernel, &mut paired, 0..8).iter().map(|&at| kernel.geometry().unit_of(at)).collect();
+        for unit in [units[0], units[4]] {
+            paired.filled(&mut kernel, FIRST, unit);
+        }
+        assert_eq!(paired.guards[0].buffers, [units[0], units[4]]);
+        assert!(!paired.fails(&mut kernel, FIRST, units[4]));
+        assert_eq!(paired.guards[0].buffers, [units[0]]);
+        kernel.withhold(FIRST, units[4]);
+        kernel.begin(FIRST, units[4], Why::Retire);
     }
 
     #[test]

@@ -57,7 +57,9 @@ impl Paired {
     pub(super) fn adopt_kept(&mut self, kernel: &Kernel, domain: Domain, kept: &[Kept]) -> Option<()> {
         let mut guard = Guard::default();
         for &Kept { unit, how, filled } in kept {
-            if kernel.geometry().domain_of_unit(unit) != domain || matches!(how, Keeping::Withheld | Keeping::Sealed) {
+            if kernel.geometry().domain_of_unit(unit) != domain
+                || matches!(how, Keeping::Withheld | Keeping::Sealed | Keeping::Retired)
+            {
                 continue;
             }
             if how == Keeping::InWork {

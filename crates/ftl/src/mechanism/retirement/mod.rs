@@ -25,7 +25,8 @@ use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// Units held free besides those of collections: for programs that fail while a victim is emptied, one after the other.
 const FOR_FAILURES: u32 = 3;
-/// Free units that are there before a failed one is emptied: that takes one, gives none back, and a victim can be emptied after it.
+/// Free units that are there before a failed one is emptied, besides those that its updates of a map in flash open: that takes one, gives
+/// none back, and a victim can be emptied after it.
 const FOR_RETIREMENT: u32 = 3;
 
 /// Bad blocks in force.
@@ -70,9 +71,10 @@ impl DomainSpare {
     }
 }
 
-/// The pages of the host that a domain has to be able to hold.
-fn most_pages(allocation: &Allocation, geometry: &Geometry, user_pages: u32) -> Vec<u64> {
-    let mut pages = vec![0; geometry.domains() as usize];
+/// The pages that a domain has to be able to hold: of the host, and of a map in flash, of which there are so many in all.
+fn most_pages(allocation: &Allocation, geometry: &Geometry, user_pages: u32, map_pages: u64) -> Vec<u64> {
+    let of_map = map_pages / u64::from(geometry.domains());
+    let mut pages = vec![of_map; geometry.domains() as usize];
     if let Some(dynamic) = allocation.dynamic() {
         let mut of_queue = vec![0; allocation.queues() as usize];
         (0..user_pages).for_each(|lpn| of_queue[dynamic.queue_of(Lpn(lpn)).index()] += 1);
@@ -81,7 +83,7 @@ fn most_pages(allocation: &Allocation, geometry: &Geometry, user_pages: u32) -> 
             let sharers = dynamic.dies(queue).len() as u64 * u64::from(geometry.domains_per_die());
             // Its share, and a unit by which it may be ahead of others. One of them always has to accept the next flash page.
             let ahead = geometry.unit_slots() + geometry.parts;
-            pages[domain.index()] = u64::div_ceil(of_queue[queue.index()], sharers) + u64::from(ahead);
+            pages[domain.index()] += u64::div_ceil(of_queue[queue.index()], sharers) + u64::from(ahead);
         }
         return pages;
     }
@@ -124,14 +126,23 @@ impl Retirement {
         self.domains[domain.index()].failing.contains(&unit)
     }
 
-    /// An operation on a unit has failed. If nobody empties it yet, that is done here, and not for want of room.
-    pub(crate) fn wears_out(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, kind: OpKind) {
+    /// An operation on a unit has failed. If nobody empties it yet, and no mechanism sees that it is erased, that is done here, and not for
+    /// want of room.
+    pub(crate) fn wears_out(
+        &mut self,
+        kernel: &mut Kernel,
+        (domain, unit): (Domain, Unit),
+        kind: OpKind,
+        is_kept: bool,
+    ) {
         match kind {
             OpKind::Erase => self.failures.erases += 1,
             OpKind::Program | OpKind::Read => self.failures.programs += 1,
         }
         self.domains[domain.index()].failing.insert(unit);
-        self.keep(kernel, domain, unit);
+        if !is_kept {
+            self.keep(kernel, domain, unit);
+        }
         self.look(domain);
     }
 
@@ -143,7 +154,7 @@ impl Retirement {
     }
 
     fn keep(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
-        if kernel.state_of(unit) == UnitState::Closed {
+        if matches!(kernel.state_of(unit), UnitState::Closed | UnitState::Aside) {
             kernel.withhold(domain, unit);
             self.domains[domain.index()].waiting.insert(unit);
         }
@@ -204,7 +215,8 @@ impl Planned for Retirement {
     ) -> Result<Option<Retirement>, OutOfMemory> {
         let Some(bad) = &policies.bad_blocks else { return Ok(None) };
         let geometry = kernel.geometry();
-        let pages = most_pages(allocation, geometry, kernel.user_pages());
+        let map_pages = u64::from(kernel.logical_pages() - kernel.user_pages());
+        let pages = most_pages(allocation, geometry, kernel.user_pages(), map_pages);
         let budget = kernel.budget();
         let spare = pages.into_iter().map(|pages| spare_of(budget, pages));
         let of_domain = |(spare, retired)| DomainSpare {
@@ -239,7 +251,7 @@ impl Agenda for Retirement {
             return None;
         }
         let unit = *self.domains[domain.index()].waiting.first()?;
-        if kernel.free(domain) < FOR_RETIREMENT {
+        if kernel.free(domain) < FOR_RETIREMENT + kernel.budget().opens {
             return Some(OwnWork::Room);
         }
         self.domains[domain.index()].waiting.remove(&unit);
@@ -262,10 +274,10 @@ impl Restart for Retirement {
         &mut self,
         kernel: &mut Kernel,
         _: &[crate::Kept],
-        _: &mut std::slice::Iter<'_, u32>,
+        words: &mut std::slice::Iter<'_, u32>,
     ) -> Result<(), String> {
         self.recount(kernel);
-        Ok(())
+        self.adopt_failing(kernel, words).ok_or_else(|| "units of which a block has failed".into())
     }
 }
 
@@ -297,8 +309,12 @@ impl Reported for Retirement {
             if retired != spare.retired {
                 return Err(format!("domain {domain} counts {} retired units and has {retired}", spare.retired));
             }
-            let is_lost =
-                |&&unit: &&Unit| !matches!(kernel.state_of(unit), UnitState::Withheld | UnitState::Collecting);
+            let is_known = |unit: Unit| match kernel.state_of(unit) {
+                UnitState::Withheld => spare.waiting.contains(&unit),
+                UnitState::Collecting | UnitState::Aside => !spare.waiting.contains(&unit),
+                _ => false,
+            };
+            let is_lost = |&&unit: &&Unit| !is_known(unit);
             if let Some(unit) = spare.failing.iter().find(is_lost) {
                 return Err(format!("unit {unit} has failed, and is {:?}", kernel.state_of(*unit)));
             }
@@ -356,7 +372,7 @@ mod tests {
         let spare = figure(&all, "spare_units") as u32;
         for unit in 0..=spare {
             assert!(!retirement(&mut all).is_read_only(), "{unit} of {spare} have failed");
-            retirement(&mut all).wears_out(&mut kernel, FIRST, Unit::new(unit), OpKind::Program);
+            retirement(&mut all).wears_out(&mut kernel, (FIRST, Unit::new(unit)), OpKind::Program, false);
         }
         assert!(retirement(&mut all).is_read_only());
         assert_eq!((figure(&all, "grown_units"), figure(&all, "spare_units")), (f64::from(spare) + 1.0, 0.0));
@@ -372,7 +388,7 @@ mod tests {
         let victim = kernel.geometry().unit_of(kernel.lookup(Lpn(0)).expect("a page that was written"));
         kernel.begin(FIRST, victim, Why::Forward);
         let own = retirement(&mut all);
-        own.wears_out(&mut kernel, FIRST, victim, OpKind::Program);
+        own.wears_out(&mut kernel, (FIRST, victim), OpKind::Program, false);
         assert!(own.retires(FIRST, victim) && !own.is_pending(FIRST));
         assert_eq!(own.take_up(&mut kernel, FIRST, true, &mut group), None);
         let job = kernel.take_job(FIRST).expect("the collection ahead of need");

@@ -16,11 +16,10 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let Some(bad) = &policies.bad_blocks else { return Ok(()) };
     let refuse = |message: String, help: String| Err(Refusal { key: "device.bad_blocks", message, help });
     let chosen = [
-        ("mapping", policies.mapping.name, &["page"][..], "keeps units of its own, and does not know of one that goes"),
         (
-            "paired_page",
-            policies.paired_page.name,
-            &["none", "supercap", "page-buffer"],
+            "mapping",
+            policies.mapping.name,
+            &["page", "dftl"][..],
             "keeps units of its own, and does not know of one that goes",
         ),
         (
@@ -38,18 +37,30 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             );
         }
     }
+    if setup.is_dynamic() && policies.has_map() {
+        return refuse(
+            format!(
+                "`mapping = \"{}\"` has map entries on other planes than their pages under `allocation = \"{}\"`, and what their \
+                 updates take of a plane whose spare space shrinks is not accounted for",
+                policies.mapping.name, policies.allocation.name
+            ),
+            "use a static order such as `ftl.allocation` = \"CWDP\", or `device.bad_blocks` = \"none\"".into(),
+        );
+    }
     check_spare(setup, setup.geometry, bad)
 }
 
 /// Refuses user spaces for which the good blocks do not suffice.
 fn check_spare(setup: &FtlSetup<'_>, geometry: &Geometry, bad: &[bool]) -> Result<(), Refusal> {
-    let (_, budget) = SpacePlan::new(setup.policies, geometry).shares(geometry);
+    let plan = SpacePlan::new(setup.policies, geometry);
+    let (_, budget) = plan.shares(geometry);
     let bad = bad_units(geometry, bad);
     if bad.iter().all(|&bad| bad == 0) || budget.max_valid == 0 {
         return Ok(());
     }
     let allocation = Allocation::build(setup.policies.allocation, geometry);
-    let pages = most_pages(&allocation, geometry, setup.user_pages as u32);
+    let map_pages = plan.map_pages(geometry, setup.user_pages);
+    let pages = most_pages(&allocation, geometry, setup.user_pages as u32, map_pages);
     let spares = pages.into_iter().map(|pages| spare_of(&budget, pages));
     let Some((domain, (bad, spare))) = bad.into_iter().zip(spares).enumerate().find(|(_, (bad, spare))| bad > spare)
     else {

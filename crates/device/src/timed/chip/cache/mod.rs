@@ -208,7 +208,7 @@ fn may_follow(backend: &Backend, context: &Context<'_>, die: Die) -> Option<OpKi
         (Phase::Register | Phase::DataOut, OpKind::Read) => followers.may_follow(command),
         _ => false,
     };
-    let may = is_time && !Features::has_more(context, die) && !tells_at_end(command);
+    let may = is_time && !Features::has_more(context, die) && !tells_at_end(command) && !covers(context, command);
     may.then_some(kind)
 }
 
@@ -253,6 +253,11 @@ fn kind_of(settled: Settled) -> Option<OpKind> {
         Settled::Step(LookedStep { next: NextStep::Program, .. }, op) if op != Op::Reprogram => Some(OpKind::Program),
         Settled::Nothing | Settled::Step(..) => None,
     }
+}
+
+/// True if pages that are programmed next may be over those that a command covers, which may fail for good.
+fn covers(context: &Context<'_>, command: &Command) -> bool {
+    command.kind() == OpKind::Program && command.cause() == Cause::Backup && context.device.flash.has_lives()
 }
 
 /// True if the FTL hears of a command only when it is done.
