@@ -132,6 +132,12 @@ impl Media {
         self.born[index] = (now.ns() >> TICK_BITS) as u32 + 1;
     }
 
+    /// The ticks of all pages, and where among them a page has its own: a read of it will want it.
+    #[inline]
+    pub fn tick_of(&self, block: Block, page: Page) -> (&[u32], usize) {
+        (&self.born, self.index(block, page))
+    }
+
     /// A page is read at that time: how often, until it is correct. The block keeps the step that was good.
     pub fn read(&mut self, block: Block, page: Page, wear: Endured, now: Instant) -> Correction {
         let stretch = self.stretch(block, page, now);

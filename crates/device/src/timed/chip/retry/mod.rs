@@ -94,8 +94,12 @@ impl Chip<Any> for Retries {
 
     #[inline(always)] // Nearly all chips have no such errors, and ask at every turn.
     fn runs(_: &mut Bus, context: &mut Context<'_>, _: Die, record: &mut DieRecord, (_, until): (Instant, Instant)) {
-        if context.chip.retries.has_errors() && record.command.kind() == OpKind::Program {
-            programmed(context, &record.command, until);
+        if context.chip.retries.has_errors() {
+            match record.command.kind() {
+                OpKind::Program => programmed(context, &record.command, until),
+                OpKind::Read => will_be_judged(context, &record.command),
+                OpKind::Erase => {}
+            }
         }
     }
 
@@ -122,6 +126,16 @@ impl Retries {
 fn programmed(context: &mut Context<'_>, command: &Command, until: Instant) {
     let (Some(media), flash) = (&mut context.chip.retries.media, &context.device.flash) else { return };
     command.ppns().for_each(|ppn| media.programmed(flash.block_of(ppn), flash.page_offset(ppn), until));
+}
+
+/// The ages of pages that the array reads now are asked for when they are sent, which is long enough for memory to bring them.
+#[inline(never)]
+fn will_be_judged(context: &Context<'_>, command: &Command) {
+    let (Some(media), flash) = (&context.chip.retries.media, &context.device.flash) else { return };
+    for ppn in command.ppns() {
+        let (ticks, place) = media.tick_of(flash.block_of(ppn), flash.page_offset(ppn));
+        engine::prefetch(ticks, place);
+    }
 }
 
 /// The controller cannot correct the page that is sent now.
