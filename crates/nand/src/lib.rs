@@ -321,7 +321,7 @@ impl Nand {
                 return Err(Violation::MultiplanePlanes { kind, first: first_plane, second: plane });
             }
             seen |= bit;
-            if self.tells_modes && self.is_lsb_only(block) != self.is_lsb_only(first_block) {
+            if self.tells_modes && self.are_in_two_modes(kind, block, first_block) {
                 return Err(Violation::MultiplaneModes { kind, first: first_block, second: block });
             }
             let is_aligned = self.are_of_one_page(page, first_page);

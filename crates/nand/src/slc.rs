@@ -1,6 +1,6 @@
 //! Blocks in SLC mode: they use LSB pages only, share no command with others where the chip tells them apart, and wear less.
 
-use base::{Block, Page};
+use base::{Block, OpKind, Page};
 
 use crate::{Nand, Violation};
 
@@ -56,6 +56,12 @@ impl Nand {
         !self.tells_modes || mode(first).zip(mode(second)).is_some_and(|(first, second)| first == second)
     }
 
+    /// True if an operation concerns two blocks in different modes. A block that is empty is erased in any.
+    pub(crate) fn are_in_two_modes(&self, kind: OpKind, first: Block, second: Block) -> bool {
+        let has_mode = |block: Block| kind != OpKind::Erase || self.blocks[block.index()].next_page > 0;
+        self.is_lsb_only(first) != self.is_lsb_only(second) && has_mode(first) && has_mode(second)
+    }
+
     /// From now on a P/E cycle in SLC mode spares a block so many thousandths of one.
     pub fn keep_mode_wear(&mut self, by_cycle: u32) {
         self.mode_wear = Some(Box::new(ModeWear { by_cycle, spared: vec![0; self.blocks.len()] }));
@@ -100,6 +106,10 @@ mod tests {
         let refused = Violation::MultiplaneModes { kind: OpKind::Read, first: b(0), second: b(3) };
         assert_eq!(nand.check_multiplane(OpKind::Read, places), Err(refused));
         assert!(!nand.may_share_mode(b(0), b(3)));
+        let refused = Violation::MultiplaneModes { kind: OpKind::Erase, first: b(0), second: b(3) };
+        assert_eq!(nand.check_multiplane(OpKind::Erase, places), Err(refused));
+        nand.check_multiplane(OpKind::Erase, [(b(0), p(0)), (b(4), p(0))])
+            .expect("an empty block is erased in any mode");
         assert!(!nand.may_share_mode(b(1), b(4)), "the modes of empty blocks are not known yet");
         nand.erase(b(0)).unwrap();
         assert_eq!(nand.together_in(b(0)), 2, "an erase ends the mode");
