@@ -18,6 +18,8 @@ struct Collection {
     read: u8,
     /// How many of them are on their way or being corrected.
     correcting: u8,
+    /// Each of them is programmed by itself.
+    one_by_one: bool,
     /// The pages that move together.
     group: Group,
 }
@@ -27,6 +29,7 @@ impl Collection {
         step: Step { op: Op::Move(How::OffChip), cause: Cause::Gc },
         read: 0,
         correcting: 0,
+        one_by_one: false,
         group: Group::EMPTY,
     };
 }
@@ -163,14 +166,41 @@ impl Collections {
 
     /// Drops the pages that were to be read next.
     pub(super) fn forget_group(&mut self, domain: Domain) {
-        self.all[domain.index()].group.clear();
+        let collection = &mut self.all[domain.index()];
+        collection.group.clear();
+        collection.one_by_one = false;
     }
 
-    /// A program has failed in a domain: of pages in hand the FTL decides anew. They were to go where the failed one was; and what a page goes
-    /// over has to be safe first. At the end of a device's life no page has a place any more.
+    /// A program has failed in a domain, and pages in hand were to go where that was. The FTL decides anew: what a page goes over has to be
+    /// safe first, and at the end of a device's life no page has a place. Where blocks take only so many reads, pages that were read go one
+    /// by one to where they come to lie now.
     #[cold]
-    pub(super) fn decide_anew(&mut self, domain: Domain) {
-        if matches!(self.step(domain).op, Op::Move(_)) {
+    pub(super) fn go_elsewhere(&mut self, device: &Device, domain: Domain) {
+        let Op::Move(how) = self.step(domain).op else { return };
+        let has_limits = !device.flash.nand().reads_before().is_empty();
+        if device.is_read_only() || how == How::Copyback || !has_limits {
+            self.end_group(domain);
+        } else if self.group(domain).pages().len() + usize::from(self.group(domain).rest) > 1 {
+            let collection = &mut self.all[domain.index()];
+            collection.group.rest = 0;
+            collection.one_by_one = true;
+        }
+    }
+
+    /// The pages of the group in hand are programmed one by one.
+    #[inline]
+    pub(super) fn goes_one_by_one(&self, domain: Domain) -> bool {
+        self.all[domain.index()].one_by_one
+    }
+
+    /// The first page of the group in hand is programmed.
+    #[cold]
+    pub(super) fn end_first(&mut self, domain: Domain) {
+        let collection = &mut self.all[domain.index()];
+        collection.group.remove(0);
+        collection.read -= 1;
+        self.contents.remove(domain, 0);
+        if self.group(domain).pages().is_empty() {
             self.end_group(domain);
         }
     }
@@ -180,7 +210,7 @@ impl Collections {
     pub(super) fn end_group(&mut self, domain: Domain) {
         let collection = &mut self.all[domain.index()];
         collection.group.clear();
-        collection.read = 0;
+        (collection.read, collection.one_by_one) = (0, false);
     }
 
     /// The operation that a domain has in hand.
@@ -295,6 +325,8 @@ impl Collections {
                 self.contents.remove(domain, at);
             }
         }
+        let collection = &mut self.all[domain.index()];
+        collection.one_by_one &= !collection.group.pages().is_empty();
     }
 
     /// A page that a collection read is in the controller, corrected. Returns whether it is the last one that was on its way.

@@ -176,7 +176,7 @@ fn repair(timed: &mut Timed<'_, '_>, die: Die) {
             bequeath(context, item.ppn);
             context.note_programmed(iter::once(item.ppn));
         }
-        commands.collections.decide_anew(domain);
+        commands.collections.go_elsewhere(context.device, domain);
         commands.schedule.note_collections(context, host, domain);
     }
     context.queues.wake(die);

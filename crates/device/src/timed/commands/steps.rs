@@ -239,7 +239,9 @@ impl Commands {
             Op::Pad => add_empty(context, command, domain, step, suits),
             Op::Read | Op::Erase(_) => unreachable!("these program nothing"),
         };
-        if is_placed {
+        if is_placed && self.collections.goes_one_by_one(domain) {
+            self.collections.end_first(domain);
+        } else if is_placed {
             for _ in 0..self.collections.group(domain).rest {
                 add_empty(context, command, domain, step, Suits::Any);
             }
@@ -259,7 +261,8 @@ impl Commands {
     ) -> bool {
         let mut suits = suits;
         let (step, group) = (self.collections.step(domain), self.collections.group(domain));
-        for (at, &from) in group.pages().iter().enumerate() {
+        let together = if self.collections.goes_one_by_one(domain) { 1 } else { group.pages().len() };
+        for (at, &from) in group.pages()[..together].iter().enumerate() {
             let Some(placed) = place(context.device, domain, step, &[from], suits) else { return false };
             count_moves(&mut context.device.recorder.counters, step.cause, 1);
             note_of_tenant(context, placed, true);

@@ -158,6 +158,7 @@ pub(crate) struct Disturb {
     scheme: DisturbScheme,
     options: DisturbOptions,
     shares: Shares,
+    units_per_domain: u32,
     limits: ReadLimits,
     cell: Cell,
     /// True if lower pages are to be safe from programs above them.
@@ -188,6 +189,8 @@ struct DomainState {
     monitors: u32,
     /// Shadow or low-density units.
     kept: u32,
+    /// Units that have failed for good.
+    gone: u32,
     /// Streams whose next page gets guard levels, by bits.
     guards: u64,
     /// Streams whose active block is full enough, by bits.
@@ -211,6 +214,7 @@ impl Disturb {
             scheme,
             options,
             shares,
+            units_per_domain: geometry.units_per_domain(),
             cell: policies.cell,
             guards_pages: policies.guards_pages(),
             after_fault: reads_after_fault(policies, &geometry),
@@ -224,6 +228,21 @@ impl Disturb {
             intervals: Intervals::default(),
             done: DisturbFigures::default(),
         })
+    }
+
+    /// Shadow or low-density units of a domain at most: a share of the units that have not failed.
+    fn kept_share(&self, domain: Domain) -> u32 {
+        self.share_of_good(domain, self.shares.kept)
+    }
+
+    /// Monitor units of a domain at most, likewise.
+    fn monitor_share(&self, domain: Domain) -> u32 {
+        self.share_of_good(domain, self.shares.monitors)
+    }
+
+    fn share_of_good(&self, domain: Domain, of_all: u32) -> u32 {
+        let (units, gone) = (u64::from(self.units_per_domain), u64::from(self.domain(domain).gone));
+        (u64::from(of_all) * units.saturating_sub(gone) / units) as u32
     }
 
     fn domain(&self, domain: Domain) -> &DomainState {
@@ -323,6 +342,19 @@ impl Disturb {
         if !due.contains(&unit) {
             due.push(unit);
             kernel.wake(domain);
+        }
+    }
+
+    /// A page came to a unit that has taken many reads, for which it takes a read fewer. If reads wait from now on, none of them will say so.
+    /// A unit that is due and has to wait for others may get pages meanwhile, up to the last one that can still be read to move.
+    #[cold]
+    fn look_before_reads(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
+        let left = self.left(kernel, unit);
+        if left <= i64::from(self.options.margin / 2) {
+            self.look_at(kernel, unit);
+        }
+        if left <= 1 && kernel.state_of(unit) == UnitState::Open && kernel.free(domain) > 1 {
+            self.domain_mut(domain).closes |= 1 << kernel.stream_of(unit).byte();
         }
     }
 
@@ -517,6 +549,10 @@ impl Placing for Disturb {
         }
         self.note_slot(kernel, page.domain, page.at);
         self.note_debt(kernel, page.domain);
+        let (unit, slot) = kernel.geometry().unit_and_slot(page.at);
+        if !self.counters.is_fine(unit, kernel.geometry().lane_of_slot(slot)) {
+            self.look_before_reads(kernel, page.domain, unit);
+        }
     }
 
     fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
@@ -527,13 +563,13 @@ impl Placing for Disturb {
     /// Low-density units that are full and shadow units that are full enough are no victims. What was given back to the victim
     /// policy may have to be refreshed.
     fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
+        let bit = 1 << kernel.stream_of(unit).byte();
+        self.domain_mut(domain).closes &= !bit;
         if kernel.state_of(unit) != UnitState::Closed {
             return;
         }
         if self.class_of(kernel, unit) == HOT && self.scheme != DisturbScheme::Reprogrammed {
-            let bit = 1 << kernel.stream_of(unit).byte();
-            let state = self.domain_mut(domain);
-            (state.guards, state.closes) = (state.guards & !bit, state.closes & !bit);
+            self.domain_mut(domain).guards &= !bit;
             let is_whole = self.states.of(unit).end == kernel.geometry().end_slot();
             self.states.of_mut(unit).is_low = self.scheme == DisturbScheme::Guarded && is_whole;
             self.withhold(kernel, domain, unit);

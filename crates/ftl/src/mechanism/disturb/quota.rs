@@ -13,7 +13,7 @@ impl Disturb {
     pub(super) fn room_for_hot(&self, kernel: &Kernel, domain: Domain, wanted: u32) -> Result<u32, Unit> {
         let streams = (kernel.streams().all_of_data().count() / self.scheme.classes()) as u32;
         let open = self.room_in_open(kernel, domain);
-        let free = self.shares.kept.saturating_sub(self.domain(domain).kept);
+        let free = self.kept_share(domain).saturating_sub(self.domain(domain).kept);
         // Each stream of read-hot pages may open a unit.
         let units = if free >= streams { (free / streams).min(self.shares.opened) } else { 0 };
         let room = open + units * self.shares.capacity;
@@ -45,12 +45,14 @@ impl Disturb {
             (reads as u128 * u128::from(u32::MAX)) / u128::from((self.clock - state.kept_since).max(1))
         };
         let units = kernel.geometry().units_of_domain(domain);
-        units.filter(|&unit| kernel.state_of(unit) == UnitState::Withheld).min_by_key(|&unit| rate(unit))
+        let is_own = |unit: &Unit| self.states.of(*unit).is_withheld;
+        units.filter(is_own).min_by_key(|&unit| rate(unit))
     }
 
-    /// A failed program ended a unit early, and its pages took another one: if that is one too many, another makes room.
+    /// A failed program ended a unit early, and its pages took another one; or a unit has failed, and the share is smaller. If there is one
+    /// too many, another makes room.
     pub(super) fn hold_share(&mut self, kernel: &Kernel, domain: Domain) {
-        if self.domain(domain).kept > self.shares.kept
+        if self.domain(domain).kept > self.kept_share(domain)
             && let Some(other) = self.evictable(kernel, domain)
         {
             self.discount_kept(domain, other);
@@ -66,7 +68,7 @@ impl Disturb {
         let class = match (self.options.evicted_stay_hot, self.scheme) {
             (false, _) => REGULAR,
             (true, DisturbScheme::Reprogrammed) => HOT,
-            (true, _) if self.domain(domain).monitors < self.shares.monitors => MONITOR,
+            (true, _) if self.domain(domain).monitors < self.monitor_share(domain) => MONITOR,
             (true, _) => REGULAR,
         };
         self.forget_due(domain, unit);

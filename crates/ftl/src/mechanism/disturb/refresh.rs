@@ -240,6 +240,9 @@ impl Disturb {
         if class == MONITOR {
             return self.split(kernel, domain, unit);
         }
+        if self.states.of(unit).is_going {
+            return all(REGULAR);
+        }
         match self.scheme {
             DisturbScheme::Refresh => all(REGULAR),
             DisturbScheme::Shadow { moves_on } if moves_on && self.fits_behind(kernel, unit) => self.move_on(unit),
@@ -256,7 +259,7 @@ impl Disturb {
         if is_regular_alone || !is_fast {
             return REGULAR;
         }
-        let has_room = self.domain(domain).monitors < self.shares.monitors
+        let has_room = self.domain(domain).monitors < self.monitor_share(domain)
             || self.room_in(kernel, domain, MONITOR) >= kernel.valid_of(unit);
         if has_room { MONITOR } else { REGULAR }
     }

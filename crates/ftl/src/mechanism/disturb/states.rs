@@ -38,6 +38,8 @@ pub(super) struct UnitFacts {
     pub(super) is_early: bool,
     /// True if it was found beyond the share of shadow or low-density units, and has to make room.
     pub(super) is_extra: bool,
+    /// True if it has failed for good: it is retired with its next erase.
+    pub(super) is_going: bool,
     /// True if it was found with some wordlines reprogrammed and others not.
     pub(super) is_halfway: bool,
 }
@@ -77,10 +79,10 @@ impl States {
     /// Preconditioning is over: what a device state does not hold is forgotten.
     fn renew(&mut self) {
         for unit in &mut self.0 {
-            let UnitFacts { is_low, is_withheld, is_leveled, end, rounds, reprograms, reprograms_before, .. } = *unit;
-            let reprograms_before = reprograms + reprograms_before;
-            *unit =
-                UnitFacts { is_low, is_withheld, is_leveled, end, rounds, reprograms_before, ..UnitFacts::default() };
+            let UnitFacts { is_low, is_withheld, is_leveled, is_going, end, rounds, .. } = *unit;
+            let reprograms_before = unit.reprograms + unit.reprograms_before;
+            let kept = UnitFacts { is_low, is_withheld, is_leveled, is_going, end, rounds, ..UnitFacts::default() };
+            *unit = UnitFacts { reprograms_before, ..kept };
         }
     }
 }
@@ -154,8 +156,10 @@ impl Disturb {
     /// After a restart, and over a device that was aged or loaded: which units are of which state, and which are to be refreshed.
     pub(super) fn take_stock(&mut self, kernel: &mut Kernel) {
         for domain in kernel.geometry().all_domains() {
+            let going = kernel.geometry().units_of_domain(domain).filter(|&unit| self.states.of(unit).is_going);
+            let gone = kernel.retired(domain) + going.count() as u32;
             let state = self.domain_mut(domain);
-            (state.monitors, state.kept) = (0, 0);
+            (state.monitors, state.kept, state.gone) = (0, 0, gone);
             state.due.clear();
             for unit in kernel.geometry().units_of_domain(domain) {
                 self.take_stock_of(kernel, domain, unit);
@@ -164,7 +168,7 @@ impl Disturb {
     }
 
     fn take_stock_of(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
-        if kernel.state_of(unit) == UnitState::Free {
+        if matches!(kernel.state_of(unit), UnitState::Free | UnitState::Retired) {
             let kept = *self.states.of(unit);
             *self.states.of_mut(unit) = UnitFacts {
                 reprograms: kept.reprograms,
@@ -186,9 +190,13 @@ impl Disturb {
             self.domain_mut(domain).monitors += 1;
             self.monitors.begin(unit);
         }
+        if self.states.of(unit).is_going {
+            self.look_anew(kernel, unit);
+            return;
+        }
         let is_hot = class == HOT && (self.scheme != DisturbScheme::Reprogrammed || self.states.of(unit).is_low);
         self.states.of_mut(unit).is_kept = false;
-        if is_hot && self.domain(domain).kept >= self.shares.kept {
+        if is_hot && self.domain(domain).kept >= self.kept_share(domain) {
             // The power went off while its pages were on their way.
             self.states.of_mut(unit).is_extra = true;
             self.domain_mut(domain).due.push(unit);
@@ -219,6 +227,20 @@ impl Disturb {
         if std::mem::take(&mut self.states.of_mut(unit).is_kept) {
             self.domain_mut(domain).kept -= 1;
         }
+    }
+
+    /// A unit has failed for good: nobody counts on it any more, and others empty it. The shares are those of the units that are left, so that
+    /// another one may have to make room.
+    #[cold]
+    pub(crate) fn lets_go(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        let state = self.states.of_mut(unit);
+        state.is_withheld = false;
+        if std::mem::replace(&mut state.is_going, true) {
+            return;
+        }
+        self.discount_kept(domain, unit);
+        self.domain_mut(domain).gone += 1;
+        self.hold_share(kernel, domain);
     }
 
     /// Keeps a closed unit from the victim policy.

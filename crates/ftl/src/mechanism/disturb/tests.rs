@@ -117,6 +117,47 @@ fn number(name: &'static str, value: f64) -> (&'static str, ParamValue) {
     (name, value.into())
 }
 
+/// Pages that come to an open unit make it due as well: once its reads wait, none of them would. It takes no more of them than can still be
+/// read to move.
+#[test]
+fn pages_that_come_to_a_unit_make_it_due_as_reads_do() {
+    let mut plane = Plane::new("refresh", &[("margin", 12.into())]);
+    let unit = plane.write(REGULAR, 0..1);
+    plane.read(0, 85);
+    plane.write(REGULAR, 1..8);
+    assert_eq!((plane.disturb.left(&plane.kernel, unit), plane.disturb.is_pending(FIRST)), (7, false));
+    plane.write(REGULAR, 8..9);
+    assert_eq!(plane.disturb.domain(FIRST).due, [unit], "reads wait for its refresh");
+    let mut plane = Plane::new("refresh", &[("margin", 12.into())]);
+    let unit = plane.write(REGULAR, 0..1);
+    plane.read(0, 93);
+    plane.write(REGULAR, 1..5);
+    assert_eq!((plane.disturb.left(&plane.kernel, unit), plane.disturb.goes_on(FIRST)), (2, false));
+    plane.write(REGULAR, 5..6);
+    assert_eq!(plane.next(), Next::Close(Stream::FIRST));
+}
+
+/// Of ten units that have failed in forty the shares lose a fourth; what is more than that makes room, and a unit that goes is no longer of a share.
+#[test]
+fn shares_are_those_of_the_units_that_are_left() {
+    let mut plane = Plane::new("redftl", &[number("shadow", 0.1), number("monitor", 0.2), ("hot_pages", PAGES.into())]);
+    let kept: Vec<Unit> = (0..4).map(|unit| plane.write(HOT, unit * PAGES..(unit + 1) * PAGES)).collect();
+    assert_eq!((plane.disturb.kept_share(FIRST), plane.disturb.monitor_share(FIRST)), (4, 8));
+    assert_eq!(plane.disturb.domain(FIRST).kept, 4);
+    (20..29).for_each(|unit| plane.disturb.lets_go(&plane.kernel, FIRST, Unit::new(unit)));
+    plane.disturb.lets_go(&plane.kernel, FIRST, Unit::new(20));
+    assert_eq!((plane.disturb.kept_share(FIRST), plane.disturb.monitor_share(FIRST)), (3, 6));
+    let extra = plane.disturb.domain(FIRST).due.clone();
+    assert_eq!((extra.len(), plane.disturb.domain(FIRST).kept), (1, 3));
+    let other = *kept.iter().find(|unit| !extra.contains(unit)).expect("three are left");
+    plane.disturb.lets_go(&plane.kernel, FIRST, other);
+    assert_eq!(plane.disturb.domain(FIRST).kept, 2);
+    let mut keepers = Keepers::default();
+    plane.disturb.kept(&plane.kernel, FIRST, &mut keepers);
+    assert!(!keepers.withheld.contains(&other), "others empty it");
+    assert_ne!(plane.disturb.evictable(&plane.kernel, FIRST), Some(other));
+}
+
 /// Each page that comes to lie in a unit takes a read of its refresh, also after the unit was looked at.
 #[test]
 fn a_unit_is_due_sooner_for_every_page_that_comes() {

@@ -153,9 +153,12 @@ impl Retirement {
         }
     }
 
+    /// Keeps a unit that nobody has in hand. Who withheld it has let go of it.
     fn keep(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
         if matches!(kernel.state_of(unit), UnitState::Closed | UnitState::Aside) {
             kernel.withhold(domain, unit);
+        }
+        if kernel.state_of(unit) == UnitState::Withheld {
             self.domains[domain.index()].waiting.insert(unit);
         }
     }
@@ -250,7 +253,8 @@ impl Agenda for Retirement {
         if !may_begin || kernel.job(domain).is_some() {
             return None;
         }
-        let unit = *self.domains[domain.index()].waiting.first()?;
+        let is_left = |unit: &&Unit| kernel.state_of(**unit) == UnitState::Withheld;
+        let unit = *self.domains[domain.index()].waiting.iter().find(is_left)?;
         if kernel.free(domain) < FOR_RETIREMENT + kernel.budget().opens {
             return Some(OwnWork::Room);
         }
@@ -299,8 +303,10 @@ impl Reported for Retirement {
         figures.count(KEY, "exhausted", self.is_exhausted.into());
     }
 
-    fn kept(&self, _: &Kernel, domain: Domain, keepers: &mut Keepers) {
-        keepers.withheld.extend(&self.domains[domain.index()].waiting);
+    fn kept(&self, kernel: &Kernel, domain: Domain, keepers: &mut Keepers) {
+        // One that reads have disturbed may be in work by now.
+        let waiting = self.domains[domain.index()].waiting.iter().copied();
+        keepers.withheld.extend(waiting.filter(|&unit| kernel.state_of(unit) == UnitState::Withheld));
     }
 
     fn check(&self, kernel: &Kernel) -> Result<(), String> {

@@ -4,7 +4,7 @@ use base::Geometry;
 
 use super::{bad_units, most_pages, spare_of};
 use crate::allocation::Allocation;
-use crate::mechanism::SpacePlan;
+use crate::mechanism::{SpacePlan, paired};
 use crate::refusals::{FtlSetup, Refusal};
 
 /// The name of what it does in the summary.
@@ -25,8 +25,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         (
             "read_disturb",
             policies.read_disturb.name,
-            &["ignore"],
-            "has shares of units, and does not know of one that goes",
+            &["refresh", "ignore", "redftl", "hot-low-density", "ipr"],
+            "moves pages on inside a block; after a power cut those of one that has failed may have been read too often",
         ),
     ];
     for (key, name, known, why) in chosen {
@@ -36,6 +36,17 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
                 format!("set `ftl.{key} = \"{}\"`, or `device.bad_blocks` = \"none\"", known[0]),
             );
         }
+    }
+    if policies.read_disturb.name != "ignore" && paired::keeps_track(policies.paired_page.name) {
+        return refuse(
+            format!(
+                "after a failed program `paired_page = \"{}\"` has copies in hand read again, and `read_disturb = \"{}\"` counts on one read \
+                 for each",
+                policies.paired_page.name, policies.read_disturb.name
+            ),
+            "set `ftl.read_disturb = \"ignore\"` or `ftl.paired_page = \"none\"`, or `device.bad_blocks` = \"none\""
+                .into(),
+        );
     }
     if setup.is_dynamic() && policies.has_map() {
         return refuse(

@@ -102,7 +102,7 @@ impl Disturb {
             self.done.skipped += 1;
             return moves;
         }
-        if self.domain(domain).kept >= self.shares.kept {
+        if self.domain(domain).kept >= self.kept_share(domain) {
             return match self.evictable(kernel, domain) {
                 Some(other) if self.options.evicts => RefreshPlan::Evict(other),
                 _ => moves,
@@ -145,7 +145,7 @@ impl Disturb {
     pub(in crate::mechanism::disturb) fn take_along(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         let half = self.limits.full / 2;
         for _ in 1..self.options.at_once {
-            if self.domain(domain).kept + self.domain(domain).due.len() as u32 + 1 >= self.shares.kept {
+            if self.domain(domain).kept + self.domain(domain).due.len() as u32 + 1 >= self.kept_share(domain) {
                 return;
             }
             let units = kernel.geometry().units_of_domain(domain).skip(self.shares.pool as usize);
