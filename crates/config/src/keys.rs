@@ -271,7 +271,7 @@ const BEFORE_FTL: &[Key] = &[
         "cycles_per_erase",
         count(1, 10_000),
         "1",
-        "P/E cycles that each erase of the run stands for, where blocks fail (`device.bad_blocks`): with 50 a device comes to its end of \
+        "P/E cycles that each erase of the run stands for, where blocks fail for good: with 50 a device comes to its end of \
          life after a 50th of its writes. `end_of_life` has the bytes of the whole life. Erases of preconditioning stand for themselves.",
     ),
     key(
