@@ -4,7 +4,7 @@ use base::Geometry;
 
 use super::{bad_units, most_pages, spare_of};
 use crate::allocation::Allocation;
-use crate::mechanism::{SpacePlan, paired};
+use crate::mechanism::SpacePlan;
 use crate::refusals::{FtlSetup, Refusal};
 
 /// The name of what it does in the summary.
@@ -37,7 +37,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             );
         }
     }
-    if policies.read_disturb.name != "ignore" && paired::keeps_track(policies.paired_page.name) {
+    let has_backups = !["none", "supercap", "page-buffer"].contains(&policies.paired_page.name);
+    if policies.read_disturb.name != "ignore" && has_backups {
         return refuse(
             format!(
                 "after a failed program `paired_page = \"{}\"` has copies in hand read again, and `read_disturb = \"{}\"` counts on one read \
