@@ -463,6 +463,8 @@ fn what_cannot_begin_is_refused() {
     let refusal = refused.expect("one in fifty blocks is bad").to_string();
     let expected = "`device.bad_blocks`: 1 of the 24 units of domain 0 are bad from the factory, and the user space leaves 0 to spare";
     assert!(refusal.starts_with(expected), "{refusal}");
+    let largest = config::print_size((most - 8) * page_size(&config));
+    assert!(refusal.contains(&format!("set `device.user_capacity` to at most \"{largest}\"")), "{refusal}");
     let mut spared = one_plane(most - 8);
     (spared.device.features, spared.run.seed) = (config.device.features, config.run.seed);
     let config = spared;

@@ -73,6 +73,10 @@ fn check_spare(setup: &FtlSetup<'_>, geometry: &Geometry, bad: &[bool]) -> Resul
     let allocation = Allocation::build(setup.policies.allocation, geometry);
     let map_pages = plan.map_pages(geometry, setup.user_pages);
     let pages = most_pages(&allocation, geometry, setup.user_pages as u32, map_pages);
+    // By as much the user space of a domain would have to be smaller.
+    let most = |&bad: &u32| budget.max_valid.saturating_sub(u64::from(bad) * u64::from(budget.slots));
+    let excess = pages.iter().zip(&bad).map(|(pages, bad)| pages.saturating_sub(most(bad))).max().unwrap_or(0);
+    let largest = setup.user_pages.saturating_sub(excess * u64::from(geometry.domains()));
     let spares = pages.into_iter().map(|pages| spare_of(&budget, pages));
     let Some((domain, (bad, spare))) = bad.into_iter().zip(spares).enumerate().find(|(_, (bad, spare))| bad > spare)
     else {
@@ -84,8 +88,12 @@ fn check_spare(setup: &FtlSetup<'_>, geometry: &Geometry, bad: &[bool]) -> Resul
             "{bad} of the {} units of domain {domain} are bad from the factory, and the user space leaves {spare} to spare",
             geometry.units_per_domain()
         ),
-        help: "use a smaller `device.user_capacity`, give a plane more blocks, or set a lower \
-               `device.bad_blocks.weibull.factory`"
-            .into(),
+        help: match largest {
+            0 => "give a plane more blocks, or set a lower `device.bad_blocks.weibull.factory`".into(),
+            _ => format!(
+                "set `device.user_capacity` to at most \"{}\", or `device.bad_blocks.weibull.factory` lower",
+                (setup.print_size)(largest * u64::from(geometry.page_size))
+            ),
+        },
     })
 }
