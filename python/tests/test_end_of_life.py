@@ -9,6 +9,7 @@ import pytest
 
 import ftlab
 from ftlab.cli.main import main
+from ftlab.reports import cards
 from ftlab.results import smart, text
 from ftlab.results.comparison import figure_rows
 from ftlab.results.result import Result
@@ -84,6 +85,15 @@ def test_a_life_in_steps_is_told(capsys: pytest.CaptureFixture[str], tmp_path: P
         told.append(text.run_summary(Result(summary), "drive"))
     assert all("each erase stood for 10 P/E cycles" in shown for shown in told)
     assert "the life began before its WAF was steady" in told[0] and "was steady" not in told[1]
+
+
+def test_a_report_has_the_lifetime() -> None:
+    told = {card.key: card for card in cards.of_result(ended())}
+    lifetime = told["end_of_life.lifetime_bytes"]
+    assert lifetime.label == "Lifetime" and lifetime.raw and "drive writes" in lifetime.note
+    assert told["policy.bad_blocks.spare"].raw == 0
+    before = {card.key: card for card in cards.of_result(ftlab.run(DRIVE))}
+    assert "end_of_life.lifetime_bytes" not in before and before["policy.bad_blocks.spare"].raw == 1
 
 
 def test_a_device_without_an_end_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

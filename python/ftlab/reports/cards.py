@@ -62,6 +62,7 @@ def of_result(result: Result) -> list[Card]:
         _card(s, "gc.invocations", "Garbage collections", text.count, victims),
         _card(s, "flash.block_erases", "Block erases", text.count),
         _card(s, "wear.erases.mean", "Erases per block", text.figure, spread),
+        *_of_life(s),
         _card(s, "host.bytes_written", "Written by the host", text.size, f"{text.count(host['writes'])} writes"),
         _card(s, "host.bytes_read", "Read by the host", text.size, f"{text.count(host['reads'])} reads"),
         _card(s, "utilisation.die.idle", "Dies idle", text.percent,
@@ -72,6 +73,20 @@ def of_result(result: Result) -> list[Card]:
               "; ".join(_cost(s))),
     ]  # fmt: skip
     return [card for card in cards if card is not None]
+
+
+def _of_life(summary: Mapping[str, Any]) -> Iterator[Card | None]:
+    """Where blocks fail: what the host wrote in the device's life, and what is left to spare."""
+    if "end_of_life" not in summary:
+        return
+    end, bad = summary["end_of_life"], summary["policy"]["bad_blocks"]
+    step = end["cycles_per_erase"]
+    notes = [f"{text.figure(end['lifetime_drive_writes'])} drive writes"] if end["reached"] else []
+    notes += [f"each erase stood for {text.count(step)} P/E cycles"] if step > 1 else []
+    yield _card(summary, "end_of_life.lifetime_bytes", "Lifetime", text.size, "; ".join(notes))
+    grown, factory = (text.count(bad[name]) for name in ("grown_units", "factory_units"))
+    failed = f"{grown} units failed, {factory} were bad from the factory"
+    yield _card(summary, "policy.bad_blocks.spare", "Spare left", text.percent, failed)
 
 
 def _cost(summary: Mapping[str, Any]) -> Iterator[str]:
