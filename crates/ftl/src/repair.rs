@@ -292,9 +292,6 @@ impl<M: Mechanisms> PageMap<M> {
         if self.mechanisms.parts().retirement.is_none() {
             return;
         }
-        if let Some(reads) = self.mechanisms.parts_mut().reads {
-            reads.lets_go(&self.kernel, domain, unit);
-        }
         let is_kept = self.mechanisms.fails(&mut self.kernel, domain, unit);
         if let Some(retirement) = self.mechanisms.parts_mut().retirement {
             retirement.wears_out(&mut self.kernel, (domain, unit), kind, is_kept);

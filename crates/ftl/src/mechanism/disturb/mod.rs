@@ -663,6 +663,12 @@ impl Agenda for Disturb {
 }
 
 impl Restart for Disturb {
+    /// Others empty a unit that has failed.
+    fn fails(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) -> bool {
+        self.lets_go(kernel, domain, unit);
+        false
+    }
+
     /// The lower pages of a wordline whose reprogram fails can be read as before: a cell stays between two levels that agree
     /// in them. What the unit holds moves like that of any other.
     ///

@@ -232,7 +232,7 @@ impl Disturb {
     /// A unit has failed for good: nobody counts on it any more, and others empty it. The shares are those of the units that are left, so that
     /// another one may have to make room.
     #[cold]
-    pub(crate) fn lets_go(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+    pub(super) fn lets_go(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         let state = self.states.of_mut(unit);
         state.is_withheld = false;
         if std::mem::replace(&mut state.is_going, true) {
