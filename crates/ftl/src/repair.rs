@@ -59,7 +59,7 @@ impl<M: Mechanisms> PageMap<M> {
         self.make_map_whole(&mut hurt);
         let stream = self.kernel.stream_of(unit);
         if self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit) {
-            self.seal(domain, stream);
+            self.leave_block(domain, stream);
         } else {
             self.mechanisms.sealed(&self.kernel, domain, unit);
         }

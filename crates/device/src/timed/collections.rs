@@ -18,8 +18,6 @@ struct Collection {
     read: u8,
     /// How many of them are on their way or being corrected.
     correcting: u8,
-    /// Each of them is programmed by itself.
-    one_by_one: bool,
     /// The pages that move together.
     group: Group,
 }
@@ -29,7 +27,6 @@ impl Collection {
         step: Step { op: Op::Move(How::OffChip), cause: Cause::Gc },
         read: 0,
         correcting: 0,
-        one_by_one: false,
         group: Group::EMPTY,
     };
 }
@@ -130,6 +127,8 @@ pub(super) struct Collections {
     contents: Contents,
     /// By die: pages of its collections that are on their way or being corrected.
     correcting: Vec<u8>,
+    /// Pages that were read, and of which the FTL decides anew, with what they hold.
+    kept: Vec<(Ppn, Content)>,
     dynamic: Option<DynamicAllocation>,
 }
 
@@ -143,6 +142,7 @@ impl Collections {
             all: vec![Collection::NONE; geometry.domains() as usize],
             contents: Contents::new(geometry, stores),
             correcting: vec![0; geometry.dies() as usize],
+            kept: Vec::new(),
             dynamic: device.has.dynamic,
         }
     }
@@ -166,42 +166,41 @@ impl Collections {
 
     /// Drops the pages that were to be read next.
     pub(super) fn forget_group(&mut self, domain: Domain) {
-        let collection = &mut self.all[domain.index()];
-        collection.group.clear();
-        collection.one_by_one = false;
+        self.all[domain.index()].group.clear();
     }
 
     /// A program has failed in a domain, and pages in hand were to go where that was. The FTL decides anew: what a page goes over has to be
-    /// safe first, and at the end of a device's life no page has a place. Where blocks take only so many reads, pages that were read go one
-    /// by one to where they come to lie now.
+    /// safe first, and at the end of a device's life no page has a place. Where blocks take only so many reads, those that were read are kept.
     #[cold]
     pub(super) fn go_elsewhere(&mut self, device: &Device, domain: Domain) {
-        let Op::Move(how) = self.step(domain).op else { return };
-        let has_limits = !device.flash.nand().reads_before().is_empty();
-        if device.is_read_only() || how == How::Copyback || !has_limits {
-            self.end_group(domain);
-        } else if self.group(domain).pages().len() + usize::from(self.group(domain).rest) > 1 {
-            let collection = &mut self.all[domain.index()];
-            collection.group.rest = 0;
-            collection.one_by_one = true;
+        let Collection { step: Step { op: Op::Move(how), .. }, read, group, .. } = self.all[domain.index()] else {
+            return;
+        };
+        if how == How::OffChip && !device.flash.nand().reads_before().is_empty() {
+            let pages = group.pages()[..read.into()].iter().enumerate();
+            self.kept.extend(pages.map(|(at, &page)| (page, self.contents.get(domain, at))));
+        }
+        self.end_group(domain);
+    }
+
+    /// Takes pages of the group that were kept for read.
+    #[cold]
+    fn take_kept(&mut self, domain: Domain) {
+        let Collection { step, read, group, .. } = &mut self.all[domain.index()];
+        while step.op == Op::Move(How::OffChip)
+            && let Some(page) = group.pages().get(usize::from(*read))
+            && let Some(at) = self.kept.iter().position(|(kept, _)| kept == page)
+        {
+            self.contents.set(domain, (*read).into(), self.kept.swap_remove(at).1);
+            *read += 1;
         }
     }
 
-    /// The pages of the group in hand are programmed one by one.
+    /// The pages of a unit are gone.
     #[inline]
-    pub(super) fn goes_one_by_one(&self, domain: Domain) -> bool {
-        self.all[domain.index()].one_by_one
-    }
-
-    /// The first page of the group in hand is programmed.
-    #[cold]
-    pub(super) fn end_first(&mut self, domain: Domain) {
-        let collection = &mut self.all[domain.index()];
-        collection.group.remove(0);
-        collection.read -= 1;
-        self.contents.remove(domain, 0);
-        if self.group(domain).pages().is_empty() {
-            self.end_group(domain);
+    pub(super) fn erased(&mut self, geometry: &Geometry, unit: Unit) {
+        if !self.kept.is_empty() {
+            self.kept.retain(|&(page, _)| geometry.unit_of(page) != unit);
         }
     }
 
@@ -210,7 +209,7 @@ impl Collections {
     pub(super) fn end_group(&mut self, domain: Domain) {
         let collection = &mut self.all[domain.index()];
         collection.group.clear();
-        (collection.read, collection.one_by_one) = (0, false);
+        collection.read = 0;
     }
 
     /// The operation that a domain has in hand.
@@ -227,7 +226,10 @@ impl Collections {
 
     /// The next of its pages to be read, with its place in the group.
     #[inline]
-    pub(super) fn next_read(&self, domain: Domain) -> Option<(usize, Ppn)> {
+    pub(super) fn next_read(&mut self, domain: Domain) -> Option<(usize, Ppn)> {
+        if !self.kept.is_empty() {
+            self.take_kept(domain);
+        }
         let at = usize::from(self.all[domain.index()].read);
         self.group(domain).pages().get(at).map(|&page| (at, page))
     }
@@ -325,8 +327,6 @@ impl Collections {
                 self.contents.remove(domain, at);
             }
         }
-        let collection = &mut self.all[domain.index()];
-        collection.one_by_one &= !collection.group.pages().is_empty();
     }
 
     /// A page that a collection read is in the controller, corrected. Returns whether it is the last one that was on its way.
@@ -344,5 +344,34 @@ impl Collections {
             self.end_group(domain);
         }
         is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_were_read_are_not_read_again_where_blocks_take_so_many_reads() {
+        let sets = ["device.wear.read_limit=[1000, 9000]", "ftl.read_disturb=refresh", "device.user_capacity=1MiB"];
+        let base = config::Base::Preset("tbm-small".into());
+        let config = crate::load(&base, &sets.map(String::from), None).expect("a device").config;
+        let (device, domain) = (Device::new(&config, false).expect("memory"), Domain::new(0));
+        let mut collections = Collections::new(&device);
+        let [first, second] = [4, 5].map(Ppn);
+        let take = |collections: &mut Collections, pages: &[Ppn], read| {
+            let collection = &mut collections.all[domain.index()];
+            (collection.step.op, collection.read) = (Op::Move(How::OffChip), read);
+            pages.iter().for_each(|&page| collection.group.push(page));
+        };
+        take(&mut collections, &[first, second], 1);
+        collections.go_elsewhere(&device, domain);
+        assert!(collections.is_between_groups(domain) && collections.group(domain).pages().is_empty());
+        take(&mut collections, &[first, second], 0);
+        assert_eq!(collections.next_read(domain), Some((1, second)), "the controller has the first");
+        collections.go_elsewhere(&device, domain);
+        collections.erased(device.flash.geometry(), Unit::new(0));
+        take(&mut collections, &[first, second], 0);
+        assert_eq!(collections.next_read(domain), Some((0, first)), "another page lies there by now");
     }
 }

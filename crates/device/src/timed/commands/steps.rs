@@ -239,9 +239,7 @@ impl Commands {
             Op::Pad => add_empty(context, command, domain, step, suits),
             Op::Read | Op::Erase(_) => unreachable!("these program nothing"),
         };
-        if is_placed && self.collections.goes_one_by_one(domain) {
-            self.collections.end_first(domain);
-        } else if is_placed {
+        if is_placed {
             for _ in 0..self.collections.group(domain).rest {
                 add_empty(context, command, domain, step, Suits::Any);
             }
@@ -261,8 +259,7 @@ impl Commands {
     ) -> bool {
         let mut suits = suits;
         let (step, group) = (self.collections.step(domain), self.collections.group(domain));
-        let together = if self.collections.goes_one_by_one(domain) { 1 } else { group.pages().len() };
-        for (at, &from) in group.pages()[..together].iter().enumerate() {
+        for (at, &from) in group.pages().iter().enumerate() {
             let Some(placed) = place(context.device, domain, step, &[from], suits) else { return false };
             count_moves(&mut context.device.recorder.counters, step.cause, 1);
             note_of_tenant(context, placed, true);
@@ -315,6 +312,7 @@ impl Commands {
         unit: Unit,
     ) {
         let erasure = erase(context.device, domain, unit);
+        self.collections.erased(context.device.flash.geometry(), unit);
         self.schedule.note_collections(context, host, domain);
         if !self.schedule.is_threshold(&context.plan) && erasure.forward && context.device.ftl.work(domain).is_none() {
             self.schedule.follow_up(context, host, domain);

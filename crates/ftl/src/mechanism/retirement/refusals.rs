@@ -37,18 +37,6 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             );
         }
     }
-    let has_backups = !["none", "supercap", "page-buffer"].contains(&policies.paired_page.name);
-    if policies.read_disturb.name != "ignore" && has_backups {
-        return refuse(
-            format!(
-                "after a failed program `paired_page = \"{}\"` has copies in hand read again, and `read_disturb = \"{}\"` counts on one read \
-                 for each",
-                policies.paired_page.name, policies.read_disturb.name
-            ),
-            "set `ftl.read_disturb = \"ignore\"` or `ftl.paired_page = \"none\"`, or `device.bad_blocks` = \"none\""
-                .into(),
-        );
-    }
     if setup.is_dynamic() && policies.has_map() {
         return refuse(
             format!(
