@@ -805,7 +805,8 @@ fn random_devices_whose_blocks_fail_lose_nothing() {
 fn random_devices_that_are_read_and_backed_up_lose_nothing() {
     let many: u64 = std::env::var("FTLAB_LIVES").map_or(1, |lives| lives.parse().expect("a number"));
     let first: u64 = std::env::var("FTLAB_FIRST").map_or(0, |first| first.parse().expect("a number"));
-    let seeds: Vec<u64> = (first..first + 24 * many).collect();
+    // After a restart reads of the first one were counted that a reprogram had made good; a copy of the other had no place once.
+    let seeds: Vec<u64> = [1024, 1030].into_iter().chain(first..first + 24 * many).collect();
     let troubles = [Trouble::PowerCut, Trouble::SecondCut, Trouble::ProgramFailure, Trouble::FailedRecovery];
     let runs = on_all_processors(&seeds, |&seed| {
         let Some(mut config) = read_case(seed, true) else { return 0 };

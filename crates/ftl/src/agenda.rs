@@ -293,7 +293,8 @@ impl<M: Mechanisms> PageMap<M> {
         self.prefetch_behind();
         let stream = self.stream_of_copy(domain, self.group.pages()[0]);
         self.group.stream = stream;
-        if self.guards_pages {
+        // Where blocks have failed and there is no place, the step is not carried out.
+        if self.guards_pages && !self.has_no_place(domain, stream) {
             self.keep_to_row(domain, stream);
             let picked = self.group;
             self.group.clear();

@@ -89,6 +89,11 @@ impl ReadCounters {
         }
     }
 
+    /// So many reads more do not count.
+    pub(super) fn discount(&mut self, unit: Unit, reads: u32) {
+        self.lanes_mut(unit).iter_mut().for_each(|block| block.base = block.reads.min(block.base + reads));
+    }
+
     /// Each block of a unit, for a state: its reads, and those that do not count.
     pub(super) fn saved(&self, unit: Unit) -> impl Iterator<Item = [u32; 2]> {
         self.lanes(unit).iter().map(|block| [block.reads, block.base])

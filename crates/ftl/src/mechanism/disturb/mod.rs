@@ -703,6 +703,7 @@ impl Restart for Disturb {
 
     fn reopen(&mut self, kernel: &mut Kernel) {
         self.take_stock(kernel);
+        self.trust_reads(kernel);
     }
 
     fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {

@@ -167,6 +167,17 @@ impl Disturb {
         }
     }
 
+    /// After a restart nobody knows the reads before a reprogram, with which reads begin anew. No unit took more than leave room for its
+    /// refresh, so that those beyond came before.
+    pub(super) fn trust_reads(&mut self, kernel: &Kernel) {
+        for unit in kernel.geometry().all_units() {
+            let beyond = -self.left(kernel, unit);
+            if beyond > 0 {
+                self.counters.discount(unit, beyond as u32);
+            }
+        }
+    }
+
     fn take_stock_of(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
         if matches!(kernel.state_of(unit), UnitState::Free | UnitState::Retired) {
             let kept = *self.states.of(unit);
