@@ -177,6 +177,7 @@ fn agree_but_for_the_last_wordlines(seed: u64, config: &mut Config) {
     let active = match separation.name {
         "dac" => separation.integer("regions") + 1,
         "sepbit" | "future" => separation.integer("classes") + 1,
+        "midas" => separation.integer("groups") + 1,
         _ => 2,
     };
     let parts = ftl::map_unit::size(config.ftl.get("map_unit")).map_or(1, |size| device.page_size / size);

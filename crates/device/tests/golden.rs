@@ -54,7 +54,11 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
     if choice == "copyback" {
         config.device.wear.copyback = forgiving();
     }
-    if seam == "paired_page" && choice != "none" || ["dac", "sepbit", "future"].contains(&choice) {
+    if choice == "midas" {
+        choose(&mut config.ftl, "separation", choice, &[("groups", 4.into()), ("epoch", 1.into())]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 4.into())]);
+    }
+    if seam == "paired_page" && choice != "none" || ["dac", "sepbit", "midas", "future"].contains(&choice) {
         lower_capacity(config);
         if choice == "parity-backup" {
             config.device.cell = Cell::Mlc;

@@ -31,6 +31,7 @@ fn with(seam: &str, name: &str) -> Config {
     match name {
         "superblock" => config.device.user_capacity -= config.device.user_capacity % page_size(&config),
         "fast" => choose(&mut config.ftl, "victim", "fifo", &[]),
+        "midas" => choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.into())]),
         "swap" => choose(&mut config.ftl, "block_allocation", "least-worn", &[]),
         "gcmix-adaptive" => choose(&mut config.ftl, "separation", "dac", &[]),
         // Flash pages of two units.

@@ -245,7 +245,7 @@ fn a_state_can_be_used_under_every_other_policy() {
                 choose(&mut other.ftl, seam, choice.name, &[]);
                 if seam == "gc_schedule" {
                     let free_blocks = config.ftl.get(seam).integer("free_blocks");
-                    let splits = ["dac", "sepbit", "future"].contains(&config.ftl.get("separation").name);
+                    let splits = ["dac", "sepbit", "midas", "future"].contains(&config.ftl.get("separation").name);
                     let fewer = if splits { free_blocks } else { 1 };
                     choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer.into())]);
                 }

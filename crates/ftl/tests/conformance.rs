@@ -47,12 +47,12 @@ fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
 
 /// True of a separation under which the pages of one victim may be copied to several classes.
 fn splits(separation: &str) -> bool {
-    ["dac", "sepbit", "future"].contains(&separation)
+    ["dac", "sepbit", "midas", "future"].contains(&separation)
 }
 
 /// True of a separation into classes by lifespans.
 fn is_by_lifespan(separation: &str) -> bool {
-    ["sepbit", "future"].contains(&separation)
+    ["sepbit", "midas", "future"].contains(&separation)
 }
 
 /// The classes to which the pages of one victim may be copied.
@@ -60,6 +60,7 @@ fn classes(separation: &base::Selection) -> u32 {
     match separation.name {
         "dac" => separation.integer("regions"),
         "sepbit" | "future" => separation.integer("classes"),
+        "midas" => separation.integer("groups"),
         _ => 1,
     }
 }
@@ -254,15 +255,15 @@ fn one_combination_with(
     let name = format!("{names}, {}, {parts} units, cache {}", reclaim_unit.name, slc_cache.name);
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
-        ("sepbit" | "future", _) if refresh.name != "none" => 80,
+        ("sepbit" | "midas" | "future", _) if refresh.name != "none" => 80,
         _ if refresh.name != "none" => 40,
         ("dac", "slc-buffer") => 20,
-        ("sepbit" | "future", "slc-buffer") => 60,
+        ("sepbit" | "midas" | "future", "slc-buffer") => 60,
         ("dac", _) if slc_cache.name != "off" => 26,
-        ("sepbit" | "future", _) if slc_cache.name != "off" => 60,
+        ("sepbit" | "midas" | "future", _) if slc_cache.name != "off" => 60,
         _ if slc_cache.name != "off" => 20,
         ("dac", _) => 10,
-        ("sepbit" | "future", _) => 16,
+        ("sepbit" | "midas" | "future", _) => 16,
         _ if keeps_track => 10,
         _ => 6,
     };
@@ -596,10 +597,10 @@ fn one_map_in_flash(
         // Merged buffers are held for every region.
         blocks_per_plane: match (choices[3].name, choices[5].name) {
             ("dac", "slc-buffer") => 20,
-            ("sepbit" | "future", "slc-buffer") => 60,
+            ("sepbit" | "midas" | "future", "slc-buffer") => 60,
             // A victim may have its entries on as many flash pages of the map as it has units.
             _ if parts > 1 => 40,
-            ("sepbit" | "future", _) => 40,
+            ("sepbit" | "midas" | "future", _) => 40,
             _ => 16,
         },
         pages_per_block: if is_by_lifespan(choices[3].name) && parts > 1 { 8 } else { 4 } * parts,

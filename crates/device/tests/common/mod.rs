@@ -363,7 +363,7 @@ fn random_slc_cache(seed: u64, config: &mut Config) {
 }
 
 /// The separations by lifespan.
-const BY_LIFESPAN: [&str; 2] = ["sepbit", "future"];
+const BY_LIFESPAN: [&str; 3] = ["sepbit", "midas", "future"];
 
 /// In a third of the cases a separation by lifespan, with the blocks that it takes, where the device can have it.
 pub fn random_lifespans(seed: u64, config: &mut Config) {
@@ -373,7 +373,13 @@ pub fn random_lifespans(seed: u64, config: &mut Config) {
     }
     let mut tried = config.clone();
     let classes = 4 + random.below_u32(3);
-    choose(&mut tried.ftl, "separation", pick::<&str>(&mut random, &BY_LIFESPAN), &[("classes", classes.into())]);
+    match *pick(&mut random, &BY_LIFESPAN) {
+        name @ "midas" => {
+            choose(&mut tried.ftl, "separation", name, &[("groups", classes.into()), ("epoch", 1.into())]);
+            choose(&mut tried.ftl, "victim", "greedy", &[]);
+        }
+        name => choose(&mut tried.ftl, "separation", name, &[("classes", classes.into())]),
+    }
     tried.ftl.get_mut("gc_schedule").set("free_blocks", (classes + random.below_u32(2)).into());
     tried.device.blocks_per_plane += 3 * classes;
     if device::check(&tried).is_ok() {

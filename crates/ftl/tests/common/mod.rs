@@ -14,7 +14,8 @@ pub fn selection(choice: &'static Choice) -> Selection {
         match param.name {
             "d" => selection.set("d", 3.into()),
             "free_blocks" => selection.set("free_blocks", 1.into()),
-            "classes" => selection.set("classes", 4.into()),
+            "classes" | "groups" => selection.set(param.name, 4.into()),
+            "epoch" => selection.set("epoch", 1.into()),
             "threshold" | "regions" | "blocks" => selection.set(param.name, 2.into()),
             _ => {}
         }

@@ -2,19 +2,22 @@
 
 mod dac;
 mod future;
+mod midas;
 mod refusals;
 mod sepbit;
 
 use base::{Choice, Domain, Geometry, Instant, Lpn, Param, ParamKind, Seam, Selection, Slot, Unit};
 
-use super::{Agenda, Arrival, NewPage, PageOrigin, Placing, Planned, Reported, Restart};
+use super::{Agenda, Arrival, NewPage, OwnWork, PageOrigin, Placing, Planned, Reported, Restart, RoomSource};
 use dac::Dac;
 use future::Future;
 pub use future::HostPage;
+use midas::Midas;
 pub(crate) use refusals::check;
 use sepbit::SepBit;
 
 use crate::allocation::Allocation;
+use crate::group::Group;
 use crate::kernel::{AXES, Axis, Kernel, Needs, Stream, Why};
 use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
@@ -48,6 +51,12 @@ static CHOICES: &[Choice] = &[
         params: sepbit::PARAMS,
     },
     Choice {
+        name: "midas",
+        doc: "Pages that survive a collection go on to the next of a chain of groups, whose number and sizes follow a model of the \
+              workload; hot pages have a group of their own (MiDAS, Oh et al. 2024).",
+        params: midas::PARAMS,
+    },
+    Choice {
         name: "future",
         doc: "Pages go to classes by when they will be overwritten or trimmed, which is known from the workload: others are \
               measured against it, though it is no optimum (future knowledge, Wang et al. 2022).",
@@ -67,6 +76,8 @@ pub(crate) enum Separation {
     Dac(Dac),
     /// Classes go by inferred lifespans.
     SepBit(SepBit),
+    /// Classes are groups by age.
+    Midas(Midas),
     /// Classes go by lifespans that are known.
     Future(Future),
 }
@@ -80,6 +91,7 @@ impl Separation {
             "host-gc" => Some(Separation::HostGc),
             "dac" => Some(Separation::Dac(Dac::new(policies.separation, kernel.user_pages() as usize))),
             "sepbit" => Some(Separation::SepBit(SepBit::new(kernel, policies))),
+            "midas" => Some(Separation::Midas(Midas::new(kernel, policies))),
             "future" => Some(Separation::Future(Future::new(kernel, policies))),
             name => panic!("`{name}` is not a data separation"),
         }
@@ -103,6 +115,7 @@ fn split_classes(selection: &Selection) -> Option<usize> {
     match selection.name {
         "dac" => Some(selection.integer("regions") as usize),
         "sepbit" | "future" => Some(selection.integer("classes") as usize),
+        "midas" => Some(selection.integer("groups") as usize),
         _ => None,
     }
 }
@@ -118,7 +131,7 @@ impl Planned for Separation {
         let time = policies.separation.name == "dac";
         // Where the host's pages go to the classes of copies, it fills a block that a collection opened: no page of it comes before
         // the next victim can open one in each class again.
-        let floor = if policies.separation.name == "future" { classes as u32 } else { 0 };
+        let floor = if ["midas", "future"].contains(&policies.separation.name) { classes as u32 } else { 0 };
         Some(Needs { aside: 1, on_demand: true, time, floor, ..Needs::of_axis(AXIS, axis(classes, true)) })
     }
 
@@ -126,6 +139,7 @@ impl Planned for Separation {
         let [regions, blocks] = match policies.separation.name {
             "dac" => [user_pages, 0],
             "sepbit" => SepBit::bytes(user_pages, u64::from(geometry.units())),
+            "midas" => Midas::bytes(policies, geometry, user_pages),
             _ => [0, 0],
         };
         Bytes { regions, blocks, renewed: regions + blocks, ..Bytes::default() }
@@ -145,6 +159,7 @@ impl Placing for Separation {
             (Separation::Dac(dac), Arrival::Host { is_mapped, .. }) => dac.host_region(lpn, is_mapped),
             (Separation::Dac(dac), Arrival::Copy) => dac.copy_region(lpn),
             (Separation::SepBit(sepbit), _) => sepbit.class(kernel, lpn, arrival),
+            (Separation::Midas(midas), _) => midas.class(kernel, lpn, arrival),
             (Separation::Future(future), _) => future.class(kernel, lpn, arrival),
         };
         None
@@ -163,6 +178,7 @@ impl Placing for Separation {
             Separation::HostGc | Separation::Future(_) => {}
             Separation::Dac(dac) => dac.prefetch(lpn),
             Separation::SepBit(sepbit) => sepbit.prefetch(lpn),
+            Separation::Midas(midas) => midas.prefetch(lpn),
         }
     }
 
@@ -175,6 +191,7 @@ impl Placing for Separation {
             (Separation::Dac(dac), PageOrigin::Host { was_mapped }) => dac.promote(page.lpn, was_mapped),
             (Separation::Dac(dac), PageOrigin::Copy(..)) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
             (Separation::SepBit(sepbit), _) => sepbit.placed(kernel, page),
+            (Separation::Midas(midas), _) => midas.placed(kernel, page),
             (Separation::Future(future), _) => {
                 let unit = kernel.geometry().unit_of(page.at);
                 future.placed(page, kernel.streams().class(kernel.stream_of(unit), AXIS));
@@ -183,23 +200,48 @@ impl Placing for Separation {
         }
     }
 
-    fn lost(&mut self, _: &mut Kernel, lpn: Lpn) {
+    fn filled(&mut self, _: &mut Kernel, domain: Domain, unit: Unit) {
+        if let Separation::Midas(midas) = self {
+            midas.filled(domain, unit);
+        }
+    }
+
+    fn sealed(&mut self, _: &Kernel, domain: Domain, unit: Unit) {
+        if let Separation::Midas(midas) = self {
+            midas.filled(domain, unit);
+        }
+    }
+
+    fn lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         match self {
             Separation::HostGc | Separation::SepBit(_) => {}
+            Separation::Midas(midas) => midas.lost(kernel, lpn),
             Separation::Dac(dac) => dac.lost(lpn),
             Separation::Future(future) => future.passed(lpn),
         }
     }
 
-    fn erased(&mut self, _: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
-        if let Separation::SepBit(sepbit) = self {
-            sepbit.erased(domain, unit, why);
+    fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
+        match self {
+            Separation::SepBit(sepbit) => sepbit.erased(domain, unit, why),
+            Separation::Midas(midas) => midas.erased(kernel, domain, unit, why),
+            _ => {}
         }
         false
     }
 }
 
 impl Agenda for Separation {
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, _: bool, _: &mut Group) -> Option<OwnWork> {
+        let Separation::Midas(midas) = self else { return None };
+        midas.stale_stream(kernel, domain).map(OwnWork::Close)
+    }
+
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: RoomSource) -> bool {
+        let Separation::Midas(midas) = self else { return false };
+        source == RoomSource::Forced && midas.make_room(kernel, domain)
+    }
+
     /// The workload's locality ω (GCMix, equations 1 to 4), every simulated second, if regions are kept and pages were
     /// overwritten.
     #[inline]
@@ -214,7 +256,7 @@ impl Agenda for Separation {
 impl Restart for Separation {
     fn adopt_page(&mut self, lpn: Lpn, region: u8, write: u64) {
         match self {
-            Separation::HostGc | Separation::Future(_) => {}
+            Separation::HostGc | Separation::Midas(_) | Separation::Future(_) => {}
             Separation::Dac(dac) => dac.adopt(lpn, region),
             Separation::SepBit(sepbit) => sepbit.adopt(lpn, write),
         }
@@ -227,8 +269,10 @@ impl Restart for Separation {
     }
 
     fn reopen(&mut self, kernel: &mut Kernel) {
-        if let Separation::SepBit(sepbit) = self {
-            sepbit.reopen(kernel.numbers().0);
+        match self {
+            Separation::SepBit(sepbit) => sepbit.reopen(kernel.numbers().0),
+            Separation::Midas(midas) => midas.look_around(kernel),
+            _ => {}
         }
     }
 
@@ -252,6 +296,7 @@ impl Reported for Separation {
             Separation::HostGc => {}
             Separation::Dac(dac) => figures.counts("separation", "valid_pages", dac.valid()),
             Separation::SepBit(sepbit) => sepbit.figures(figures),
+            Separation::Midas(midas) => midas.figures(figures),
             Separation::Future(future) => future.figures(figures),
         }
     }
