@@ -147,11 +147,12 @@ fn the_host_is_served_though_all_is_always_due() {
         let row = |of: u64| {
             (of * 1_000_000, if of.is_multiple_of(3) { "Read" } else { "Write" }, of * 7 % FILLED * 8192, 8192)
         };
-        let rows: Vec<_> = (0..300).map(row).collect();
+        let rows: Vec<_> = (0..1000).map(row).collect();
         let summary = of_trace(&config, &rows);
-        assert_eq!(figure(&summary, "host.reads") + figure(&summary, "host.writes"), 300.0, "{name}");
+        assert_eq!(figure(&summary, "host.reads") + figure(&summary, "host.writes"), 1000.0, "{name}");
         assert!(figure(&summary, "policy.refresh.refreshes") > 10.0, "{name}");
-        assert_eq!(figure(&summary, "policy.refresh.patrol_reads") > 100.0, name == "patrol");
+        let patrolled = figure(&summary, "policy.refresh.patrol_reads");
+        assert_eq!(patrolled > 20.0, name == "patrol", "{patrolled}");
     }
 }
 

@@ -117,6 +117,8 @@ struct DomainDue {
     patrolled: u32,
     /// Flash pages that the patrol should have come to by now.
     behind: u64,
+    /// Its work was a patrol when it had some last.
+    patrolled_last: bool,
     /// When the work at hand was found; nothing where there is none.
     begun: Option<Instant>,
     /// Nothing is taken in hand before that.
@@ -128,13 +130,17 @@ struct DomainDue {
 }
 
 impl DomainDue {
-    /// True if it has done what was found before, and had its rest. While it does what a refresh has left behind, as updates of the map and
-    /// erases that waited, it does not rest. Where it is busy for others all the time the rest begins nevertheless.
-    fn has_time(&mut self, now: Instant, is_busy: bool) -> bool {
+    /// While it does what a refresh has left behind, as updates of the map and erases that waited, it does not rest. Where it is busy for
+    /// others all the time the rest begins nevertheless.
+    fn note_busy(&mut self, now: Instant, is_busy: bool) {
         if is_busy && self.turns_to_rest > 0 {
             self.rests_until = self.rests_until.max(now + self.worked);
         }
-        self.begun.is_none() && self.rests_until <= now
+    }
+
+    /// True if it has done what was found before this instant, and had its rest.
+    fn has_rested(&self, now: Instant) -> bool {
+        self.begun.is_none_or(|begun| begun == now) && self.rests_until <= now
     }
 
     /// There is work at hand.
@@ -262,34 +268,58 @@ impl Refresh {
         let state = &mut self.domains[domain.index()];
         if Refresh::can_be_refreshed(kernel, unit) && !state.due.contains(&unit) && !state.found.contains(&unit) {
             state.found.push(unit);
-            if state.begun.is_none() {
-                self.takes_found = self.takes_found.min(state.rests_until);
-            }
+            self.takes_found = self.takes_found.min(self.has_time_at(kernel.geometry(), domain));
         }
+    }
+
+    /// True if a domain has time for more. Those of a die work and rest together: if they took turns, there would always be work that goes before
+    /// pages which any of them could take.
+    fn has_time(&mut self, geometry: &Geometry, domain: Domain, busy: &[bool]) -> bool {
+        let of_die = geometry.domains_of_die(geometry.die_of_domain(domain));
+        let now = self.now;
+        of_die.clone().for_each(|domain| self.domains[domain.index()].note_busy(now, busy[domain.index()]));
+        self.domains[domain.index()].begun.is_none()
+            && of_die.into_iter().all(|domain| self.domains[domain.index()].has_rested(now))
+    }
+
+    /// When a domain has time for more; never as long as its die has work at hand.
+    fn has_time_at(&self, geometry: &Geometry, domain: Domain) -> Instant {
+        let of_die =
+            geometry.domains_of_die(geometry.die_of_domain(domain)).map(|domain| &self.domains[domain.index()]);
+        let at = |state: &DomainDue| if state.begun.is_none() { state.rests_until } else { Instant::NEVER };
+        of_die.map(at).max().unwrap_or(Instant::NEVER)
     }
 
     /// Units that were found are due now where a domain has time for them.
     #[cold]
     fn take_found(&mut self, kernel: &mut Kernel, busy: &[bool]) {
         self.takes_found = Instant::NEVER;
-        for domain in kernel.geometry().all_domains() {
+        let geometry = *kernel.geometry();
+        for domain in geometry.all_domains() {
+            let mut has_time = self.has_time(&geometry, domain, busy);
+            if has_time && !self.domains[domain.index()].patrolled_last {
+                // The patrol has its turns where reads find more than there is time for.
+                self.patrol(kernel, domain, 0, true);
+                has_time = self.domains[domain.index()].begun.is_none();
+            }
             let state = &mut self.domains[domain.index()];
-            if state.has_time(self.now, busy[domain.index()]) {
+            if has_time {
+                state.patrolled_last = false;
                 for unit in mem::take(&mut state.found) {
                     self.make_due(kernel, domain, unit);
                 }
-            } else if !state.found.is_empty() && state.begun.is_none() {
-                self.takes_found = self.takes_found.min(state.rests_until);
+            } else if !state.found.is_empty() {
+                self.takes_found = self.takes_found.min(self.has_time_at(&geometry, domain));
             }
         }
     }
 
     /// A domain has done what was at hand.
-    fn rest(&mut self, domain: Domain) {
-        let state = &mut self.domains[domain.index()];
-        state.rest(self.now);
-        if !state.found.is_empty() {
-            self.takes_found = self.takes_found.min(state.rests_until);
+    fn rest(&mut self, geometry: &Geometry, domain: Domain) {
+        self.domains[domain.index()].rest(self.now);
+        let mut of_die = geometry.domains_of_die(geometry.die_of_domain(domain));
+        if of_die.any(|domain| !self.domains[domain.index()].found.is_empty()) {
+            self.takes_found = self.takes_found.min(self.has_time_at(geometry, domain));
         }
     }
 
@@ -299,8 +329,9 @@ impl Refresh {
         let Some(interval) = self.interval else { return };
         let looks = (self.now - self.next).ns() / interval.ns() + 1;
         self.next += Duration(interval.ns() * looks);
-        for domain in kernel.geometry().all_domains() {
-            let has_time = self.domains[domain.index()].has_time(self.now, busy[domain.index()]);
+        let geometry = *kernel.geometry();
+        for domain in geometry.all_domains() {
+            let has_time = self.has_time(&geometry, domain, busy);
             match self.rule {
                 RefreshRule::Age(age) if has_time => self.look_at_ages(kernel, domain, age),
                 RefreshRule::Age(_) => {}
@@ -342,6 +373,7 @@ impl Refresh {
             state.behind -= 1;
         }
         if !state.to_read.is_empty() {
+            state.patrolled_last = true;
             state.begin(self.now);
             kernel.wake(domain);
         }
@@ -455,7 +487,7 @@ impl Agenda for Refresh {
             return Some(OwnWork::Close(kernel.stream_of(open)));
         }
         let Some(&unit) = state.due.first() else {
-            self.rest(domain);
+            self.rest(kernel.geometry(), domain);
             return None;
         };
         if kernel.free(domain) < kernel.budget().for_refresh {
