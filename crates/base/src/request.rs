@@ -29,4 +29,7 @@ pub struct Request {
     pub kind: RequestKind,
     /// Force unit access: the write is durable when it completes.
     pub fua: bool,
+    /// Of a write: where the host wants it placed, in the numbers of whatever the drive has for that (a stream, a placement
+    /// identifier, a lifetime); 0: it says nothing.
+    pub hint: u16,
 }

@@ -635,6 +635,22 @@ const AFTER_FTL: &[Key] = &[
         "Whether lines that cannot be read are skipped and counted, instead of stopping at the first (trace).",
     ),
     key(
+        "workload",
+        "hint",
+        count(0, u16::MAX as u64),
+        "0",
+        "Where its writes are wanted that do not say it themselves: a stream, a placement identifier or a lifetime, by what \
+         `ftl.separation` has for hints; 0: nothing is said. A drive without any ignores it.",
+    ),
+    key(
+        "workload",
+        "hint_parts",
+        count(1, 1024),
+        "1",
+        "The user capacity (of a tenant: its namespace) in so many equal parts, as files or partitions: `hint` is that of the first, \
+         one more that of the next, and so on. A write goes by its first byte.",
+    ),
+    key(
         "run",
         "executor",
         Kind::Word(names::<Executor>),

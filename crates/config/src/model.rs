@@ -257,6 +257,10 @@ pub struct Workload {
     pub discards: Discards,
     /// Skip lines that cannot be read, and count them, instead of stopping at the first.
     pub skip_bad: bool,
+    /// Where writes are wanted that do not say it themselves: see [`base::Request::hint`].
+    pub hint: u16,
+    /// Equal parts of the addresses, each of which has the hint of the one before and one more.
+    pub hint_parts: u16,
     /// The places that are sampled, on a device that is a part of the whole; `None`: all. No key: [`crate::sample::part`].
     pub share: Option<PlaceShare>,
 }
@@ -274,6 +278,8 @@ impl Workload {
             backwards_time: BackwardsTime::Clamp,
             discards: Discards::Trim,
             skip_bad: false,
+            hint: 0,
+            hint_parts: 1,
             share: None,
         }
     }

@@ -227,6 +227,8 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     keys.extend(workload.end.requests.map(|requests| ("requests", json!(requests))));
     keys.extend(workload.end.rounds.map(|rounds| ("rounds", json!(rounds))));
     keys.push(("address_offset", json!(print_size(workload.address_offset))));
+    keys.extend((workload.hint > 0).then(|| ("hint", json!(workload.hint))));
+    keys.extend((workload.hint_parts > 1).then(|| ("hint_parts", json!(workload.hint_parts))));
     let is_trace = matches!(workload.source, Source::Trace { .. });
     if is_trace || workload.address_offset > 0 {
         keys.push(("out_of_range", json!(workload.out_of_range.word())));

@@ -568,6 +568,7 @@ pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs
     let backwards_time: Option<BackwardsTime> = reader.word("workload.backwards_time");
     let discards: Option<Discards> = reader.word("workload.discards");
     let skip_bad = reader.flag("workload.skip_bad");
+    let (hint, hint_parts) = (reader.count32("workload.hint"), reader.count32("workload.hint_parts"));
     let sound = reader.problems.len() == ends;
     if sound && needs_end && matches!(source, Some(Source::Generator(_))) && end == End::default() {
         let label = "expected `workload.volume`, for example \"2x\" (of the user capacity), or `workload.requests`";
@@ -587,6 +588,8 @@ pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs
         backwards_time: backwards_time?,
         discards: discards?,
         skip_bad: skip_bad?,
+        hint: hint? as u16,
+        hint_parts: hint_parts? as u16,
         share: None,
     })
 }

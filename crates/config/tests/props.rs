@@ -274,6 +274,8 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
             backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },
             discards: if is_trace && rest.5 { Discards::Ignore } else { Discards::Trim },
             skip_bad: is_trace && rest.5,
+            hint: (rest.7 % 3) as u16,
+            hint_parts: 1 + (rest.7 % 5) as u16,
             share: None,
         }
     })

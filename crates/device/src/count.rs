@@ -207,6 +207,7 @@ fn serve(device: &mut Device, request: &Request, span: Span) {
     match request.kind {
         RequestKind::Write => {
             for (lpn, partial) in span.pages() {
+                device.tell_hint(lpn, request.hint);
                 device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
             }
         }
@@ -239,6 +240,7 @@ fn serve_buffered(
                     look(device)?;
                 }
                 let written = buffer.pieces.written(lpn, partial, request.offset, request.size);
+                device.tell_hint(lpn, request.hint);
                 let page = buffer::accept(device, buffer, lpn, written, buffer.age());
                 if request.fua && !buffer.is_protected {
                     buffer.hurry(page);

@@ -214,7 +214,7 @@ mod tests {
     use base::{Instant, RequestKind};
 
     fn span_of(offset: u64, size: u64, page: u64) -> Span {
-        let request = Request { at: Instant::ZERO, offset, size, kind: RequestKind::Write, fua: false };
+        let request = Request { at: Instant::ZERO, offset, size, kind: RequestKind::Write, fua: false, hint: 0 };
         Span::of(&request, PageSize::new(page))
     }
 

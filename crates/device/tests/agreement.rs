@@ -45,6 +45,7 @@ fn static_allocations_agree_exactly() {
         }
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         random_lifespans(seed, &mut config);
+        random_hints(seed, &mut config);
         execute(&mut config, Executor::Count);
         config.run.checks = Checks::Fast;
         if config.ftl.get("mapping").name == "dftl" || config.ftl.get("read_disturb").name != "ignore" {
@@ -178,6 +179,9 @@ fn agree_but_for_the_last_wordlines(seed: u64, config: &mut Config) {
         "dac" => separation.integer("regions") + 1,
         "sepbit" | "future" => separation.integer("classes") + 1,
         "midas" => separation.integer("groups") + 1,
+        "streams" => 2 * separation.integer("streams") + 3,
+        "fdp" => 2 * separation.integer("handles") + 1,
+        "write-hints" => 11,
         _ => 2,
     };
     let parts = ftl::map_unit::size(config.ftl.get("map_unit")).map_or(1, |size| device.page_size / size);

@@ -26,6 +26,7 @@ fn reference(executor: Executor) -> Config {
     let footprint = config.device.user_capacity;
     config.workload.source = Source::Generator(generator("zipf", 12_288, 0.4, footprint));
     config.workload.end = End { requests: Some(12_000), ..End::default() };
+    config.workload.hint_parts = 4;
     config.run.precondition = Precondition::Random { volume: footprint };
     config.run.executor = executor;
     config.run.checks = Checks::Fast;
@@ -42,6 +43,18 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
     if ["sepbit", "future"].contains(&choice) {
         choose(&mut config.ftl, "separation", choice, &[("classes", 4.into())]);
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 4.into())]);
+    }
+    if ["streams", "fdp", "write-hints"].contains(&choice) {
+        let params: &[_] = match choice {
+            "streams" => &[("streams", 3.into())],
+            "fdp" => &[("handles", 3.into())],
+            _ => &[],
+        };
+        choose(&mut config.ftl, "separation", choice, params);
+        lower_capacity(config);
+        if choice == "write-hints" {
+            lower_capacity(config);
+        }
     }
     if choice == "gcmix-adaptive"
         && let Source::Generator(generator) = &mut config.workload.source

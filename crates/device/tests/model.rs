@@ -35,6 +35,7 @@ fn generated_workloads_lose_nothing() {
     for seed in cases() {
         let mut config = random_config(seed);
         random_lifespans(seed, &mut config);
+        random_hints(seed, &mut config);
         execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         config.run.latency_parts = seed % 4 == 0;
         attempt(seed, &config);
@@ -48,6 +49,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
     for seed in cases() {
         let mut config = random_config(seed + 1_000_000);
         random_lifespans(seed, &mut config);
+        random_hints(seed, &mut config);
         let path = directory.join(format!("{seed}.csv"));
         let rows = if config.device.page_size < 4096 { 30 } else { 150 };
         std::fs::write(&path, random_trace(seed, config.device.user_capacity, rows)).unwrap();
@@ -79,6 +81,7 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
     for seed in 0..120 {
         let mut config = random_config(seed + 2_000_000);
         random_lifespans(seed, &mut config);
+        random_hints(seed, &mut config);
         execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         config.run.latency_parts = seed % 4 == 0;
         let page = page_size(&config);

@@ -65,7 +65,7 @@ fn requests(seed: u64, count: u64) -> Vec<Request> {
         at += (1 + chance.below(2000)) * TICK;
         let kind = if chance.below(3) == 0 { RequestKind::Read } else { RequestKind::Write };
         let (offset, size) = (chance.below(PAGES - 3) * PAGE, (1 + chance.below(3)) * PAGE);
-        Request { at: Instant(at), offset, size, kind, fua: false }
+        Request { at: Instant(at), offset, size, kind, fua: false, hint: 0 }
     };
     (0..count).map(any).collect()
 }
@@ -131,8 +131,14 @@ fn the_model_begins_where_the_drive_is() {
         }
         drive.flush().expect("a flush");
         let latency = |page: u64| {
-            let request =
-                Request { at: Instant(0), offset: page * PAGE, size: PAGE, kind: RequestKind::Read, fua: false };
+            let request = Request {
+                at: Instant(0),
+                offset: page * PAGE,
+                size: PAGE,
+                kind: RequestKind::Read,
+                fua: false,
+                hint: 0,
+            };
             let completed = Rc::default();
             let host = Scripted {
                 requests: [request].into(),

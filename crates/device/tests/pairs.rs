@@ -251,12 +251,21 @@ impl Pair {
         let requests = match () {
             () if lends => 3000,
             () if is_read && is_alone => 8000,
+            // Each handle has blocks of its own open.
+            () if self.chosen("separation").is_some_and(|name| ["streams", "fdp", "write-hints"].contains(&name)) => {
+                if is_read {
+                    8000
+                } else {
+                    2000
+                }
+            }
             () if is_read && !self.has_fault() => 2500,
             // Pages that wait for their entries seldom follow each other to a die.
             () if self.mapping == "dftl" && self.has_feature("cache_program") => 1800,
             () => 600,
         };
         config.workload.end = End { requests: Some(requests), ..End::default() };
+        config.workload.hint_parts = 4;
         config.host = Host::new(Replay::Open, Some(16));
         self.set_features(&mut config);
         // Collections for want of room leave no blocks to lend: those of a new device are.
@@ -540,6 +549,8 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
         "sepbit" => &[("classes", ParamValue::Integer(4))],
         "midas" => &[("groups", ParamValue::Integer(4)), ("epoch", ParamValue::Integer(1))],
         "future" => &[("classes", ParamValue::Integer(3))],
+        "streams" => &[("streams", ParamValue::Integer(2))],
+        "fdp" => &[("handles", ParamValue::Integer(2)), ("isolation", ParamValue::Word("persistent"))],
         "slc-buffer" => &[("blocks", ParamValue::Integer(2))],
         "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(28))],
         "static" | "swap" => &[("threshold", ParamValue::Integer(1))],
@@ -893,7 +904,13 @@ fn every_mechanism_runs_on_drives() {
     }
     let refused: Vec<String> = refused.into_iter().collect();
     let future = "`future` places pages by when they will be written next, and a host writes to a drive of real bytes as it likes";
-    let expected =
-        [format!("dftl, future: ftl.separation: {future}"), format!("page, future: ftl.separation: {future}")];
-    assert_eq!(refused, expected);
+    let of_hints = |name| {
+        let has_none = "places pages by hints of their writes, and what comes to a drive of real bytes has none";
+        format!("`{name}` {has_none}")
+    };
+    let reasons = ["fdp", "future", "streams", "write-hints"].map(|name| {
+        format!("{name}: ftl.separation: {}", if name == "future" { future.into() } else { of_hints(name) })
+    });
+    let expected = ["dftl", "page"].map(|mapping| reasons.clone().map(|reason| format!("{mapping}, {reason}")));
+    assert_eq!(refused, expected.concat());
 }

@@ -14,7 +14,7 @@ use base::{
     Cell, Choice, CopybackTable, Dimensions, Domain, Duration, ECC_LIMIT, Geometry, Instant, Lpn, ProgramOrder,
     Quality, Unit, Wear,
 };
-use bench::Bench;
+use bench::{Bench, Handles};
 use common::{seam, selection};
 use engine::Chance;
 use ftl::allocation::is_dynamic;
@@ -55,6 +55,25 @@ fn is_by_lifespan(separation: &str) -> bool {
     ["sepbit", "midas", "future"].contains(&separation)
 }
 
+/// True of a separation by hints of the host.
+fn is_by_hints(separation: &str) -> bool {
+    ["streams", "fdp", "write-hints"].contains(&separation)
+}
+
+/// A separation, by hints with few handles. Of every other device persistent ones.
+fn few_handles(choice: &'static Choice, number: usize) -> base::Selection {
+    let mut separation = selection(choice);
+    match choice.name {
+        "streams" => separation.set("streams", 2.into()),
+        "fdp" => {
+            separation.set("handles", 3.into());
+            separation.set("isolation", ["initial", "persistent"][number % 2].into());
+        }
+        _ => {}
+    }
+    separation
+}
+
 /// The classes to which the pages of one victim may be copied.
 fn classes(separation: &base::Selection) -> u32 {
     match separation.name {
@@ -68,7 +87,7 @@ fn classes(separation: &base::Selection) -> u32 {
 /// True for one of so many combinations, drawn by their number; fewer of those with separations by lifespan, which have large devices. If
 /// all are asked for it is always true.
 fn is_tried(separation: &str, combination: usize, one_of: u64) -> bool {
-    let one_of = if is_by_lifespan(separation) { 2 * one_of } else { one_of };
+    let one_of = if is_by_lifespan(separation) || is_by_hints(separation) { 2 * one_of } else { one_of };
     std::env::var_os("FTLAB_LONG").is_some() || Chance::new(combination as u64, "tried").below(one_of) == 0
 }
 
@@ -112,7 +131,8 @@ fn every_protection_of_paired_pages() {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {
                     for paired_page in seam("paired_page").choices {
-                        let mixes = paired_page.name.starts_with("gcmix") && is_by_lifespan(separation.name);
+                        let mixes = paired_page.name.starts_with("gcmix")
+                            && (is_by_lifespan(separation.name) || is_by_hints(separation.name));
                         if paired_page.name == "slc-buffer" && separation.name == "host-gc" || mixes {
                             continue;
                         }
@@ -209,7 +229,8 @@ fn policies_under_a_refresh() {
                 _ => [("least_age", 100), ("period", 400)].iter().for_each(|(name, of)| refresh.set(name, second(*of))),
             }
             for paired_page in seam("paired_page").choices {
-                if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
+                let mixes = paired_page.name.starts_with("gcmix") && is_by_hints(separation.name);
+                if paired_page.name == "slc-buffer" && separation.name == "host-gc" || mixes {
                     continue;
                 }
                 for reclaim_unit in units_of_the_ftl() {
@@ -246,8 +267,11 @@ fn one_combination_with(
     refresh: &base::Selection,
 ) {
     let [_, block_allocation, _, separation, wear_leveling, paired_page] = choices.map(|choice| choice.name);
-    let is_swap_refused =
-        block_allocation != "least-worn" || splits(separation) || paired_page != "none" || reclaim_unit.name != "block";
+    let is_swap_refused = block_allocation != "least-worn"
+        || splits(separation)
+        || is_by_hints(separation)
+        || paired_page != "none"
+        || reclaim_unit.name != "block";
     if wear_leveling == "swap" && is_swap_refused {
         return;
     }
@@ -256,6 +280,9 @@ fn one_combination_with(
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
         ("sepbit" | "midas" | "future", _) if refresh.name != "none" => 80,
+        (hints, "slc-buffer") if is_by_hints(hints) => 120,
+        (hints, _) if is_by_hints(hints) && (refresh.name != "none" || slc_cache.name != "off") => 60,
+        (hints, _) if is_by_hints(hints) => 24,
         _ if refresh.name != "none" => 40,
         ("dac", "slc-buffer") => 20,
         ("sepbit" | "midas" | "future", "slc-buffer") => 60,
@@ -275,7 +302,8 @@ fn one_combination_with(
         // Half of the combinations each.
         reclaim_unit.set("lone", ["gather", "single"][name.len() % 2].into());
     }
-    let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
+    let [allocation, block_allocation, victim, _, wear_leveling, paired_page] = choices.map(selection);
+    let separation = few_handles(choices[3], name.len());
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     if splits(separation.name) {
         gc_schedule.set("free_blocks", classes(&separation).into());
@@ -310,12 +338,13 @@ fn one_combination_with(
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
         let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        bench.handles = Handles::of(&separation);
         bench.check();
         let writes =
             if geometry.blocks_per_plane == 6 { 200 * parts } else { (geometry.unit_width + 1) * pages as u32 };
         // Many blocks are held free, for few pages of the user.
         let writes = match refresh.name {
-            "none" if is_by_lifespan(separation.name) => writes.max(400 * parts),
+            "none" if is_by_lifespan(separation.name) || is_by_hints(separation.name) => writes.max(400 * parts),
             "none" => writes,
             // Which moves many pages besides.
             _ => writes.min(1000),
@@ -542,7 +571,9 @@ fn a_map_in_flash_under_every_policy() {
             for wear_leveling in names("wear_leveling", &[]) {
                 for paired_page in names("paired_page", &[]) {
                     for free_blocks in [1, 2] {
-                        let mixes = paired_page.name.starts_with("gcmix") && is_by_lifespan(separation.name);
+                        let by_hints = is_by_hints(separation.name);
+                        let mixes = wear_leveling.name == "swap" && by_hints
+                            || paired_page.name.starts_with("gcmix") && (is_by_lifespan(separation.name) || by_hints);
                         if paired_page.name == "slc-buffer" && separation.name == "host-gc" || mixes {
                             continue;
                         }
@@ -598,6 +629,8 @@ fn one_map_in_flash(
         blocks_per_plane: match (choices[3].name, choices[5].name) {
             ("dac", "slc-buffer") => 20,
             ("sepbit" | "midas" | "future", "slc-buffer") => 60,
+            (hints, "slc-buffer") if is_by_hints(hints) => 100,
+            (hints, _) if is_by_hints(hints) => 40,
             // A victim may have its entries on as many flash pages of the map as it has units.
             _ if parts > 1 => 40,
             ("sepbit" | "midas" | "future", _) => 40,
@@ -609,7 +642,8 @@ fn one_map_in_flash(
         parts,
         ..Dimensions::ONE_PAGE
     });
-    let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
+    let [allocation, block_allocation, victim, _, wear_leveling, paired_page] = choices.map(selection);
+    let separation = few_handles(choices[3], name.len());
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     gc_schedule.set("free_blocks", free_blocks.max(classes(&separation)).into());
     let mut mapping = selection(seam("mapping").find("dftl").expect("a map in flash"));
@@ -643,6 +677,7 @@ fn one_map_in_flash(
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
         let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        bench.handles = Handles::of(&separation);
         bench.check();
         bench.drive(1, if parts == 1 { 600 } else { 500 * parts });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
@@ -785,7 +820,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 victim: &selection(victim),
                 reclaim_unit: &reclaim_unit,
                 gc_schedule: &gc_schedule,
-                separation: &chosen("separation", separation),
+                separation: &few_handles(seam("separation").find(separation).expect("a choice"), case),
                 paired_page: &chosen("paired_page", paired_page),
                 migration: &selection(&seam("migration").choices[0]),
                 read_disturb: &selection(&seam("read_disturb").choices[0]),
@@ -810,13 +845,24 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                         channels: 2,
                         dies_per_chip: 2,
                         planes_per_die: 2,
-                        blocks_per_plane: if is_by_lifespan(separation) { 24 } else { 16 },
+                        blocks_per_plane: match separation {
+                            _ if is_by_hints(separation) => 40,
+                            _ if is_by_lifespan(separation) => 24,
+                            _ => 16,
+                        },
                         pages_per_block: 4,
                         page_size: 16,
                         unit_width: if unit == "twin" { 2 } else { 1 },
                         ..Dimensions::ONE_PAGE
                     }),
-                    _ => geometry(reclaim_unit.choice, if is_by_lifespan(separation) { 20 } else { 12 }, 1),
+                    _ => {
+                        let blocks = match separation {
+                            _ if is_by_hints(separation) => 30,
+                            _ if is_by_lifespan(separation) => 20,
+                            _ => 12,
+                        };
+                        geometry(reclaim_unit.choice, blocks, 1)
+                    }
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
                 let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));

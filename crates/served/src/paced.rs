@@ -35,7 +35,7 @@ fn of_device(at: u64, request: PacedRequest) -> Request {
         PacedKind::Flush => (RequestKind::Flush, false),
         PacedKind::Trim => (RequestKind::Trim, false),
     };
-    Request { at: Instant(at), kind, offset, size: length, fua }
+    Request { at: Instant(at), kind, offset, size: length, fua, hint: 0 }
 }
 
 /// A model that lives, until its clients are gone.

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn record(device: u32, offset: u64, size: u64) -> Record {
-        Record { time_ns: 0, offset, size, line: 1, device, kind: RequestKind::Read, fua: false }
+        Record { time_ns: 0, offset, size, line: 1, device, kind: RequestKind::Read, fua: false, hint: 0 }
     }
 
     #[test]

@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn request(offset: u64, size: u64) -> Request {
-        Request { at: Instant(7), offset, size, kind: RequestKind::Write, fua: true }
+        Request { at: Instant(7), offset, size, kind: RequestKind::Write, fua: true, hint: 0 }
     }
 
     fn parts(places: &Places, request: &Request) -> Vec<Request> {

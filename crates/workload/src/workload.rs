@@ -104,7 +104,36 @@ impl Tally {
 pub struct Workload {
     source: RequestSource,
     end: model::End,
+    hints: OwnHints,
     tally: Tally,
+}
+
+/// The hints of requests that have none.
+#[derive(Clone, Copy)]
+struct OwnHints {
+    /// That of the first part of the addresses, and one more for each part behind it.
+    first: u16,
+    parts: u64,
+    /// Bytes of all parts.
+    capacity: u64,
+}
+
+impl OwnHints {
+    const NONE: OwnHints = OwnHints { first: 0, parts: 1, capacity: 1 };
+
+    fn of(config: &model::Workload, capacity: u64) -> OwnHints {
+        OwnHints { first: config.hint, parts: config.hint_parts.into(), capacity: capacity.max(1) }
+    }
+
+    fn give(self, requests: &mut [Request]) {
+        if self.first == 0 && self.parts == 1 {
+            return;
+        }
+        for request in requests.iter_mut().filter(|request| request.hint == 0) {
+            let part = u128::from(request.offset) * u128::from(self.parts) / u128::from(self.capacity);
+            request.hint = self.first.saturating_add(part as u16);
+        }
+    }
 }
 
 enum RequestSource {
@@ -153,7 +182,12 @@ impl Workload {
             let whole = model::Workload { share: None, end: share.whole_end.clone(), ..config.clone() };
             let whole = Workload::open(&whole, host, share.whole_capacity, seed, interrupt)?;
             let source = RequestSource::Sampled(Box::new(Sampled::new(whole, share)));
-            return Ok(Workload { source, end: model::End::default(), tally: Tally::default() });
+            return Ok(Workload {
+                source,
+                end: model::End::default(),
+                hints: OwnHints::of(config, user_capacity),
+                tally: Tally::default(),
+            });
         }
         let mut end = config.end.clone();
         let source = match &config.source {
@@ -183,13 +217,13 @@ impl Workload {
                 generate(&generator, Bounds::of(config, user_capacity), volume, seed, one_in(config))?
             }
         };
-        Ok(Workload { source, end, tally: Tally::default() })
+        Ok(Workload { source, end, hints: OwnHints::of(config, user_capacity), tally: Tally::default() })
     }
 
     /// These requests, in order of time, each inside the device.
     pub fn listed(requests: Vec<Request>) -> Workload {
         let source = RequestSource::Listed(requests.into_iter());
-        Workload { source, end: model::End::default(), tally: Tally::default() }
+        Workload { source, end: model::End::default(), hints: OwnHints::NONE, tally: Tally::default() }
     }
 
     /// Writes without end, for ageing a device: whole pages, uniformly over everything the host may address.
@@ -256,7 +290,7 @@ impl Workload {
             ..generator.clone()
         };
         let source = generate(&generator, bounds, u64::MAX, seed, one_in)?;
-        Ok(Workload { source, end: model::End::default(), tally: Tally::default() })
+        Ok(Workload { source, end: model::End::default(), hints: OwnHints::NONE, tally: Tally::default() })
     }
 
     /// Appends up to `max` requests, in order of time; appends none when the workload is over.
@@ -276,6 +310,7 @@ impl Workload {
             RequestSource::Tenants(_) => unreachable!("whose turn it is goes by the device: `fill_of` draws"),
         }
         self.cut(out, begin);
+        self.hints.give(&mut out[begin..]);
         // A trace's times were looked at with their lines.
         if out[begin..].last().is_some_and(|last| last.at > Instant::LAST) {
             return Err(WorkloadError::TimeOverflow {
@@ -718,7 +753,14 @@ impl TraceReplay {
             return Ok(());
         }
         let at = self.time(record)?;
-        let request = Request { at, offset: record.offset, size: record.size, kind: record.kind, fua: record.fua };
+        let request = Request {
+            at,
+            offset: record.offset,
+            size: record.size,
+            kind: record.kind,
+            fua: record.fua,
+            hint: record.hint,
+        };
         let bounds = self.bounds;
         self.lowest = self.lowest.min(record.offset + bounds.offset);
         let placed = bounds.place(request, tally, &mut |request| self.push(request, full, out));

@@ -135,6 +135,8 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         backwards_time: BackwardsTime::Clamp,
         discards: Discards::Trim,
         skip_bad: true,
+        hint: 0,
+        hint_parts: 1,
         share: None,
     };
     let host = model::Host::new(model::Replay::Open, Some(1));

@@ -102,6 +102,8 @@ def _workload(stream: Stream) -> dict[str, Any]:
         workload["requests"] = stream.requests
     if stream.offset:
         workload |= {"address_offset": f"{stream.offset}B", "out_of_range": "reject"}
+    if stream.hint:
+        workload["hint"] = stream.hint
     return workload
 
 

@@ -21,6 +21,9 @@ ENGINES = {
 }  # fmt: skip
 """Engines that send reads and writes to a block device, or to nothing."""
 
+LIFETIMES = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
+"""Values of `write_hint`, as Linux numbers them."""
+
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those that fio reports where nobody says which."""
 
@@ -63,6 +66,8 @@ class Stream:
     """So long after a request is done the next one is sent."""
     percentiles: tuple[float, ...]
     """Those that are reported."""
+    hint: int = 0
+    """The number that its writes carry; 0: none."""
 
     @property
     def end_us(self) -> int | None:
@@ -119,6 +124,7 @@ class Reading:
             poisson=poisson,
             think_us=self._think(section, depth),
             percentiles=self._percentiles(section),
+            hint=self._hint(section),
         )
         if section.flag("time_based") and not runtime:
             raise self.file.refusal(
@@ -128,6 +134,34 @@ class Reading:
             stream = replace(stream, requests=None)
         self._ignored(section)
         return stream
+
+    def _hint(self, section: Section) -> int:
+        """The number that writes carry: of a lifetime as Linux has it, a placement identifier or a stream."""
+        words = section.words
+        places = words.get("plids") or words.get("fdp_pli")
+        kind = words.get("dataplacement")
+        if kind is not None and kind.value not in ("none", "fdp", "streams"):
+            raise self.file.refusal(
+                kind, f"`dataplacement` cannot be `{kind.value}`", "expected `none`, `fdp` or `streams`"
+            )
+        is_on = section.flag("fdp") if kind is None else kind.value != "none"
+        if (word := words.get("write_hint")) is not None:
+            if word.value not in LIFETIMES:
+                raise self.file.refusal(word, f"`write_hint` cannot be `{word.value}`", one_of(LIFETIMES))
+            if is_on and LIFETIMES[word.value]:
+                raise self.file.refusal(word, "a write has a lifetime or a placement identifier, not both",
+                                 "expected only one of `write_hint` and `dataplacement`")  # fmt: skip
+            if not is_on:
+                return LIFETIMES[word.value]
+        if not is_on or places is None:
+            return 0
+        if not (places.value or "").strip().isdigit():
+            raise self.file.refusal(
+                places,
+                f"`{places.value}` is not one placement identifier",
+                "expected one number: writes of a job have one identifier, so run a job for each",
+            )
+        return int(self._number(places, 0, 65535))
 
     def _kb_base(self, section: Section) -> int:
         word = section.words.get("kb_base")

@@ -19,11 +19,11 @@ TAKEN = {
     "rw", "bs", "iodepth", "numjobs", "rate", "rate_iops", "rate_process", "rwmixread", "rwmixwrite", "size", "io_size",
     "offset", "number_ios", "runtime", "ramp_time", "time_based", "random_distribution", "norandommap", "loops",
     "startdelay", "ioengine", "percentile_list", "stonewall", "offset_increment", "kb_base", "name", "thinktime",
-    "group_reporting",
+    "group_reporting", "write_hint", "fdp", "fdp_pli", "dataplacement", "plids",
 }  # fmt: skip
 """Words that say a workload."""
 
-FLAGS = {"time_based", "norandommap", "stonewall", "group_reporting"}
+FLAGS = {"time_based", "norandommap", "stonewall", "group_reporting", "fdp"}
 """Words of those that are true where they have no value."""
 
 IGNORED = dict.fromkeys(
@@ -70,8 +70,8 @@ NEUTRAL = {
     "serialize_overlap": {"0"}, "rate_min": {"0"}, "rate_iops_min": {"0"}, "max_latency": {"0"},
     "latency_target": {"0"}, "trim_percentage": {"0"}, "unified_rw_reporting": {"0", "none"}, "fill_device": {"0"},
     "softrandommap": {"0", "1"}, "experimental_verify": {"0"}, "verify_only": {"0"}, "create_only": {"0"},
-    "write_hint": {"none", "0"}, "rw_sequencer": {"identical", "sequential"}, "zonesize": {"0"}, "zoneskip": {"0"},
-    "zonerange": {"0"}, "fdp": {"0"}, "flow": {"0"}, "rate_ignore_thinktime": {"0", "1"},
+    "rw_sequencer": {"identical", "sequential"}, "zonesize": {"0"}, "zoneskip": {"0"},
+    "zonerange": {"0"}, "flow": {"0"}, "rate_ignore_thinktime": {"0", "1"},
 }  # fmt: skip
 """Values of other words that ask for nothing."""
 
@@ -96,7 +96,10 @@ _TARGET = (
     "fio would change the queue depth as it goes",
     "run it with several `iodepth`, as `ftlab sweep` does",
 )
-_HINTS = ("data are not placed by hints", "leave it out")
+_TURNS = (
+    "writes of a job have one placement identifier",
+    "leave it out, and run a job for each identifier: `plids=0`",
+)
 _LIMIT = ("fio would stop the job on it", "look at the report instead")
 _MIXED_SIZES = (
     "requests of a generator have one size",
@@ -138,7 +141,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("steadystate", "steadystate_duration", "steadystate_ramp_time"), _STEADY),
     **dict.fromkeys(("latency_target", "latency_window", "latency_percentile", "latency_run"), _TARGET),
     **dict.fromkeys(("rate_min", "rate_iops_min", "max_latency"), _LIMIT),
-    **dict.fromkeys(("write_hint", "fdp", "fdp_pli", "plids", "dataplacement", "plid_select"), _HINTS),
+    **dict.fromkeys(("fdp_pli_select", "plid_select", "dp_scheme"), _TURNS),
     **dict.fromkeys(("bsrange", "bssplit", "bs_unaligned", "ba", "bs_is_seq_rand"), _MIXED_SIZES),
     "direct": ("the page cache of a host is not simulated", "expected `direct=1`"),
     "buffered": ("the page cache of a host is not simulated", "expected `direct=1`"),

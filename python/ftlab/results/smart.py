@@ -1,5 +1,7 @@
 """A run in the names of drives' own logs: NVMe's SMART log, and C0h, the extended one of OCP.
 
+Drives with flexible data placement have the statistics and the counts of events of its logs too (NVM Express TP4146).
+
 The names are those that `nvme smart-log` and `nvme ocp smart-add-log` print (NVM Express Base Specification 2.0; OCP
 Datacenter NVMe SSD Specification 2.0), as we recall them. A field that the model has nothing for is left out.
 """
@@ -90,7 +92,23 @@ def _at(*path: str) -> Callable[[Summary], int | float | None]:
     return value
 
 
-SMART, C0H = "SMART", "C0h"
+def _is_fdp(s: Summary) -> bool:
+    separation = s["config"]["ftl"]["separation"]
+    return isinstance(separation, Mapping) and "fdp" in separation
+
+
+def _erased(s: Summary) -> int:
+    device = s["config"]["device"]
+    pages: int = device["pages_per_block"]
+    return int(s["flash"]["block_erases"]) * pages * int(in_bytes(device["page_size"]))
+
+
+def _of_fdp(value: Callable[[Summary], int | float | None]) -> Callable[[Summary], int | float | None]:
+    """A field of drives with flexible data placement; `None` of others."""
+    return lambda summary: value(summary) if _is_fdp(summary) else None
+
+
+SMART, C0H, FDP = "SMART", "C0h", "FDP"
 
 FIELDS = (
     Field(SMART, "critical_warning", "`end_of_life.reached`: 8, media are read-only", _warning),
@@ -130,14 +148,34 @@ FIELDS = (
     Field(C0H, "Max User data erase counts", "`wear.erases.max`", _at("wear", "erases", "max")),
     Field(C0H, "Min User data erase counts", "`wear.erases.min`", _at("wear", "erases", "min")),
     Field(C0H, "Endurance estimate", "`end_of_life.lifetime_bytes`", _at("end_of_life", "lifetime_bytes")),
+    Field(FDP, "HBMW", "`host.bytes_written`", _of_fdp(_at("host", "bytes_written"))),
+    Field(FDP, "MBMW", "as `Physical media units written`", _of_fdp(_media_written)),
+    Field(FDP, "MBE", "`flash.block_erases` × the bytes of a block", _of_fdp(_erased)),
+    Field(
+        FDP,
+        "Media Reallocated",
+        "`policy.separation.reallocations`",
+        _of_fdp(_at("policy", "separation", "reallocations")),
+    ),
+    Field(
+        FDP,
+        "Invalid Placement Identifier",
+        "`policy.separation.invalid_hints`, in pages",
+        _of_fdp(_at("policy", "separation", "invalid_hints")),
+    ),
 )
 """The fields, in the order of the logs."""
+
+
+def _fields(result: Result) -> list[Field]:
+    """Those of the logs that the drive has."""
+    return [field for field in FIELDS if field.log != FDP or _is_fdp(result.summary)]
 
 
 def values(result: Result) -> dict[str, dict[str, int | float | None]]:
     """By log, the value of each field."""
     logs: dict[str, dict[str, int | float | None]] = {}
-    for field in FIELDS:
+    for field in _fields(result):
         logs.setdefault(field.log, {})[field.name] = field.value(result.summary)
     return logs
 
@@ -145,7 +183,7 @@ def values(result: Result) -> dict[str, dict[str, int | float | None]]:
 def table(result: Result) -> str:
     """The fields beside ours, for a terminal."""
     rows = [["log", "field", "value", "ours"]]
-    for field in FIELDS:
+    for field in _fields(result):
         value = field.value(result.summary)
         shown = text.ABSENT if value is None else text.count(value)
         rows.append([field.log, field.name, shown, field.ours.replace("`", "")])

@@ -496,6 +496,7 @@ def _flash(result: Result) -> str:
         columns(rows, align="<>")
         + f"\n  WAF {waf}{_sampled(s)}\n  {count(gc['invocations'])} garbage collections{moved}"
         + _cache(s)
+        + _handles(s)
         + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
         f"standard deviation {figure(wear['stddev'])}" + _life(s)
     )
@@ -510,6 +511,44 @@ def _cache(summary: Mapping[str, Any]) -> str:
         f"\n  the pseudo-SLC cache took {percent(cache['hit_fraction'])} of the pages; "
         f"{count(cache['folded_pages'])} were folded, {count(cache['died_pages'])} died"
     )
+
+
+HANDLES = {"streams": "stream", "fdp": "handle", "write-hints": "lifetime"}
+"""The kinds of handles, by the separation that has them."""
+
+LIFETIMES = ("none", "short", "medium", "long", "extreme")
+"""The lifetimes of a write, in their order."""
+
+
+MUCH_PADDING = 0.02
+"""From what part of all programs on dummy units are worth a word."""
+
+
+def _handles(summary: Mapping[str, Any]) -> str:
+    """The pages of each handle, where the host says what it wants kept together."""
+    separation, found = summary["config"]["ftl"]["separation"], summary["policy"].get("separation", {})
+    name = separation if isinstance(separation, str) else next(iter(separation))
+    if name not in HANDLES:
+        return ""
+    rows: list[Sequence[str]] = [[f"  {HANDLES[name]}", "written", "copied", "WAF"]]
+    for number, (written, copied) in enumerate(
+        zip(found["written_pages"], found["copied_pages"], strict=True)
+    ):
+        if written or copied:
+            label = LIFETIMES[number] if name == "write-hints" else str(number)
+            waf = amplification((written + copied) / written) if written else ABSENT
+            rows.append([f"  {label}", count(written), count(copied), waf])
+    if (again := found.get("recopied_pages")) is not None:
+        rows.append(["  copies", ABSENT, count(again), ABSENT])
+    text = "\n" + columns(rows, align="<>")
+    flash = summary["flash"]
+    padding = flash["by_cause"].get("pad", {}).get("programs", 0) / max(1, flash["page_programs"])
+    if padding > MUCH_PADDING:
+        text += f"\n  {percent(padding)} of all programs are dummy units: a flash page has data of one {HANDLES[name]},"
+        text += "\n  and is closed before it is full; set a larger `pad_after` of `ftl.map_unit`"
+    if invalid := found["invalid_hints"]:
+        text += f"\n  {count(invalid)} pages had a number that is none of these, and went to the first"
+    return text
 
 
 UNSTEADY = 0.05

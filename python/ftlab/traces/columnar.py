@@ -33,7 +33,7 @@ STDIN = "-"
 PARQUET = b"PAR1"
 """The beginning of a Parquet file."""
 
-PARTS = ("time", "op", "offset", "size", "device")
+PARTS = ("time", "op", "offset", "size", "device", "hint")
 
 NAMES: dict[str, tuple[str, ...]] = {
     "time": ("time", "timestamp", "ts", "t", "when", "arrival", "arrival_time"),
@@ -41,6 +41,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "offset": ("offset", "address", "addr", "byte_offset", "lba", "lbn", "sector", "block", "page"),
     "size": ("size", "length", "len", "bytes", "nbytes", "request_size", "sectors", "nsectors", "blocks", "pages"),
     "device": ("device", "device_id", "volume", "volume_id", "disk", "disk_id", "lun"),
+    "hint": ("hint", "write_hint", "lifetime", "placement", "placement_id", "plid", "stream", "stream_id"),
 }  # fmt: skip
 """Names of columns that are taken for a part where nobody says which is which, the better ones first."""
 

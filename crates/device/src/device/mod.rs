@@ -176,6 +176,14 @@ impl Device {
         }
     }
 
+    /// Where the host wants the next page of an LPN that is placed for it.
+    #[inline]
+    pub(crate) fn tell_hint(&mut self, lpn: Lpn, hint: u16) {
+        if let Some(hints) = self.has.hints {
+            hints.tell(&mut self.ftl, lpn, hint);
+        }
+    }
+
     /// Writes a page without time, and does whatever collection it calls for.
     #[inline]
     pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {

@@ -21,6 +21,17 @@ use crate::{buffer, flash, foresight, gang, lives};
 /// The [`Refusal`].
 pub fn check(config: &Config) -> Result<(), Refusal> {
     foresight::check_drive(config)?;
+    let separation = config.ftl.get("separation");
+    if ftl::separation::is_by_hints(separation) {
+        return Err(Refusal {
+            key: "ftl.separation",
+            message: format!(
+                "`{}` places pages by hints of their writes, and what comes to a drive of real bytes has none",
+                separation.name
+            ),
+            help: "set `ftl.separation = \"sepbit\"`, which needs no hints, or the executor `timed` or `count`".into(),
+        });
+    }
     if config.ftl.get("mapping").name == "fast" {
         return Err(Refusal {
             key: "ftl.mapping",

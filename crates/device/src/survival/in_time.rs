@@ -10,7 +10,7 @@ use files::Interrupt;
 use metrics::Recorder;
 use workload::Workload;
 
-use super::{LivesTally, Loss, NEVER, check, in_pages, version_of};
+use super::{HINTS, LivesTally, Loss, NEVER, check, in_pages, version_of};
 use crate::device::{Device, shape};
 use crate::errors::RunError;
 use crate::flash::Fault;
@@ -183,7 +183,8 @@ fn run(
 }
 
 fn request(kind: RequestKind, offset: u64, size: u64) -> Request {
-    Request { at: Instant::ZERO, offset, size, kind, fua: false }
+    let hint = (offset.wrapping_add(size) / 512 % u64::from(HINTS)) as u16;
+    Request { at: Instant::ZERO, offset, size, kind, fua: false, hint }
 }
 
 /// Any request: most are writes, of one page, of several or of a part of one, most of them to a few pages. Where blocks take only so many

@@ -10,6 +10,8 @@ mod in_time;
 
 pub use in_time::{Cuts, TroubleInTime, try_cuts};
 
+use std::collections::BTreeMap;
+
 use base::{Domain, Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Chance;
@@ -24,6 +26,9 @@ use crate::errors::RunError;
 use crate::flash::{Fault, Stamp};
 use crate::watch::Watch;
 use crate::{hybrid, policy, precondition, uncorrectable};
+
+/// Numbers that writes have as hints, where a separation goes by them.
+const HINTS: u32 = 5;
 
 /// A number of operations that no life reaches.
 const NEVER: u64 = u64::MAX;
@@ -184,6 +189,8 @@ struct Life<'a> {
     buffer: Option<Box<Buffer>>,
     random: Chance,
     /// By LPN: the last durable version.
+    /// By version: the handle that its data are kept apart by, where they are.
+    handles: BTreeMap<u32, u8>,
     promised: Vec<u32>,
     /// Pages of the fill, which comes first, that are left, and writes after it.
     fill_left: u32,
@@ -320,6 +327,7 @@ impl Life<'_> {
             lives,
             random: Chance::new(seed, "life"),
             promised: vec![0; pages as usize],
+            handles: BTreeMap::new(),
             device,
             fill_left: pages,
             writes_left: in_pages(lives.writes, pages),
@@ -479,10 +487,17 @@ impl Life<'_> {
 
     fn send(&mut self, kind: RequestKind, lpn: u32, fua: bool) {
         let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size.bytes() };
-        let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua };
+        // A page changes its handle with each write.
+        let hint = (lpn.wrapping_add(self.device.newest_version(Lpn(lpn))) % HINTS) as u16;
+        let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua, hint };
         count::carry_out(&mut self.device, self.buffer.as_deref_mut(), &request);
         if self.device.flash.is_off() || self.device.has_refused {
             return;
+        }
+        if kind == RequestKind::Write {
+            let separation = self.config.ftl.get("separation");
+            let version = self.device.newest_version(Lpn(lpn));
+            self.handles.extend(ftl::separation::isolated_handle(separation, hint).map(|handle| (version, handle)));
         }
         if kind == RequestKind::Flush {
             for lpn in 0..self.promised.len() as u32 {
@@ -504,6 +519,7 @@ impl Life<'_> {
     }
 
     fn broken_promise(&self) -> Option<Loss> {
+        self.check_isolation();
         (0..self.promised.len() as u32).find_map(|lpn| {
             let promised = self.promised[lpn as usize];
             let newest = self.device.newest_version(Lpn(lpn));
@@ -514,6 +530,22 @@ impl Life<'_> {
             let is_kept = is_told || (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })
+    }
+
+    /// Data that the host wants kept apart share no unit.
+    ///
+    /// # Panics
+    /// If they do.
+    fn check_isolation(&self) {
+        let mut of_unit = BTreeMap::new();
+        for lpn in 0..self.promised.len() as u32 {
+            let handle = self.handles.get(&version_of(&self.device, lpn));
+            if let (Some(&handle), Some(at)) = (handle, self.device.ftl.lookup(Lpn(lpn))) {
+                let unit = self.device.flash.geometry().unit_of(at);
+                let before = *of_unit.entry(unit).or_insert(handle);
+                assert_eq!(before, handle, "unit {unit} has data of two handles");
+            }
+        }
     }
 
     /// After a restart what flash holds is what there is, and all of it is durable.

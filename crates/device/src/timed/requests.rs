@@ -22,6 +22,8 @@ pub(crate) const FREELY: u32 = 1024;
 pub(super) struct Active {
     pub(super) kind: RequestKind,
     fua: bool,
+    /// Of a write: where the host wants it placed.
+    pub(super) hint: u16,
     /// When its latency begins.
     arrived: Instant,
     pub(super) bytes: u64,
@@ -75,6 +77,7 @@ impl Requests {
         let none = Active {
             kind: RequestKind::Flush,
             fua: false,
+            hint: 0,
             arrived: Instant::ZERO,
             bytes: 0,
             span: Span::of_pages(0..0),
@@ -210,8 +213,8 @@ impl Requests {
     #[inline]
     pub(super) fn admit(&mut self, request: &Request, span: Span, arrived: Instant) -> RequestId {
         self.admissions += 1;
-        let Request { kind, fua, size: bytes, .. } = *request;
-        let active = Active { kind, fua, arrived, bytes, span, order: self.admissions, remaining: 1 };
+        let Request { kind, fua, hint, size: bytes, .. } = *request;
+        let active = Active { kind, fua, hint, arrived, bytes, span, order: self.admissions, remaining: 1 };
         let Some(place) = self.free.pop() else { return self.grow(active) };
         self.active[place.0 as usize] = active;
         place

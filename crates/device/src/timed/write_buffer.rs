@@ -216,11 +216,13 @@ impl WriteBuffer {
         lpn: Lpn,
         partial: bool,
     ) {
-        let Active { bytes, .. } = *requests.get(request);
+        let Active { bytes, hint, .. } = *requests.get(request);
         let Entering { offset, fua, .. } = self.entering[request.0 as usize];
         let written = self.buffer.pieces.written(lpn, partial, offset, bytes);
         context.device.ftl.prefetch_old(lpn);
         let room = self.buffer.room();
+        // What is in the buffer and not placed yet is one page with it.
+        context.device.tell_hint(lpn, hint);
         let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
         let entry = self.buffer.page(page);
         let BufferedPage { version, queue, state, .. } = *entry;

@@ -387,6 +387,32 @@ pub fn random_lifespans(seed: u64, config: &mut Config) {
     }
 }
 
+/// The separations by hints of the host.
+const BY_HINTS: [&str; 3] = ["streams", "fdp", "write-hints"];
+
+/// In a third of the cases a separation by hints, with the blocks that its handles keep open, where the device can have it.
+pub fn random_hints(seed: u64, config: &mut Config) {
+    let mut random = Chance::new(seed, "hints");
+    if random.below(3) > 0 {
+        return;
+    }
+    let mut tried = config.clone();
+    let name = *pick::<&str>(&mut random, &BY_HINTS);
+    let few = ParamValue::from(2 + random.below_u32(3));
+    let params = match name {
+        "streams" => vec![("streams", few)],
+        "fdp" => vec![("handles", few), either(&mut random, "separation", "fdp", "isolation")],
+        _ => vec![],
+    };
+    choose(&mut tried.ftl, "separation", name, &params);
+    // Some of them are no handle's.
+    (tried.workload.hint, tried.workload.hint_parts) = (random.below_u32(2) as u16, 6);
+    tried.device.blocks_per_plane += 18;
+    if device::check(&tried).is_ok() {
+        *config = tried;
+    }
+}
+
 /// Blocks of any age and quality. Where nothing limits copybacks, blocks do not mind them.
 fn random_wear(seed: u64, config: &mut Config) {
     let mut random = Chance::new(seed, "wear");
@@ -547,8 +573,9 @@ fn random_policies(r: &mut Chance, ftl: &mut Choices) {
     // No time passes in half of the tests, and refresh by age goes by it.
     let apart = ["map_unit", "slc_cache", "refresh"];
     for seam in device::seams().into_iter().filter(|seam| !apart.contains(&seam.key)) {
-        // Those by lifespan take more blocks than these devices have: see `random_lifespans`.
-        let choices: Vec<_> = seam.choices.iter().filter(|choice| !BY_LIFESPAN.contains(&choice.name)).collect();
+        // Those by lifespan and by hints take more blocks than these devices have: see `random_lifespans`, `random_hints`.
+        let takes_more = |choice: &&base::Choice| BY_LIFESPAN.contains(&choice.name) || BY_HINTS.contains(&choice.name);
+        let choices: Vec<_> = seam.choices.iter().filter(|choice| !takes_more(choice)).collect();
         let choice = pick(r, &choices);
         choose(ftl, seam.key, choice.name, &[]);
     }

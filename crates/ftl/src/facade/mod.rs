@@ -25,7 +25,7 @@ pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
 pub use mapping::{ANYWHERE, ArrayView};
 pub use pages::PageMapping;
-pub use told::{CountedReads, Elsewhere, Foresight, HostReads, JudgedReads, Time};
+pub use told::{CountedReads, Elsewhere, Foresight, Hints, HostReads, JudgedReads, Time};
 
 pub(crate) use ahead::CollectsAhead;
 pub(crate) use mapping::{Mapping, check_programmed};
@@ -146,6 +146,8 @@ pub struct Capabilities {
     pub time: Option<Time>,
     /// The future of the host's pages, which a separation wants to know.
     pub foresight: Option<Foresight>,
+    /// The hints of writes, by which a separation places their pages.
+    pub hints: Option<Hints>,
     /// Work of domains for each other.
     pub elsewhere: Option<Elsewhere>,
     /// True if domains collect and do nothing besides: none is busy but with a collection.
@@ -239,6 +241,7 @@ impl Ftl {
             judged_reads: JudgedReads::of(self),
             host_reads: HostReads::of(self),
             foresight: Foresight::of(self),
+            hints: Hints::of(self),
             time: Time::of(self),
             elsewhere: Elsewhere::of(self),
             only_collects: plain.is_some() || self.page().is_some_and(|page| !page.on_demand),

@@ -127,14 +127,32 @@ pub struct Foresight(());
 
 impl Foresight {
     pub(super) fn of(ftl: &Ftl) -> Option<Foresight> {
-        ftl.page()?.mechanisms.parts().foresees.map(|_| Foresight(()))
+        ftl.page()?.mechanisms.parts().separation.filter(|separation| separation.foresees()).map(|_| Foresight(()))
     }
 
     /// Tells all that the host will do with pages from now on, in order.
     pub fn tell(self, ftl: &mut Ftl, pages: impl Iterator<Item = HostPage>) {
         let page = ftl.with_mechanisms_mut();
-        if let Some(separation) = page.mechanisms.parts_mut().foresees {
+        if let Some(separation) = page.mechanisms.parts_mut().separation {
             separation.foresee(&page.kernel, &page.allocation, pages);
+        }
+    }
+}
+
+/// Hints of the host's writes, by which pages are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hints(());
+
+impl Hints {
+    pub(super) fn of(ftl: &Ftl) -> Option<Hints> {
+        ftl.page()?.mechanisms.parts().separation.filter(|separation| separation.is_by_hints()).map(|_| Hints(()))
+    }
+
+    /// The next page of an LPN that the host writes has this hint.
+    #[inline]
+    pub fn tell(self, ftl: &mut Ftl, lpn: Lpn, hint: u16) {
+        if let Some(separation) = ftl.with_mechanisms_mut().mechanisms.parts_mut().separation {
+            separation.hint(lpn, hint);
         }
     }
 }

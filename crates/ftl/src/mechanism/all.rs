@@ -46,8 +46,8 @@ pub(crate) struct MechanismParts<'a> {
     pub(crate) refresh: Option<&'a Refresh>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a SlcCache>,
-    /// The separation that wants to know the future of pages.
-    pub(crate) foresees: Option<&'a Separation>,
+    /// Data separation.
+    pub(crate) separation: Option<&'a Separation>,
 }
 
 /// The same, to be told.
@@ -67,8 +67,8 @@ pub(crate) struct MechanismPartsMut<'a> {
     pub(crate) refresh: Option<&'a mut Refresh>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a mut SlcCache>,
-    /// The separation that wants to know the future of pages.
-    pub(crate) foresees: Option<&'a mut Separation>,
+    /// Data separation.
+    pub(crate) separation: Option<&'a mut Separation>,
 }
 
 /// No mechanism.
@@ -148,7 +148,7 @@ impl Mechanisms for All {
             retirement: self.retirement.as_deref(),
             refresh: self.refresh.as_deref(),
             cache: self.slc.as_deref(),
-            foresees: self.separation.as_deref().filter(|separation| separation.foresees()),
+            separation: self.separation.as_deref(),
         }
     }
 
@@ -162,7 +162,7 @@ impl Mechanisms for All {
             retirement: self.retirement.as_deref_mut(),
             refresh: self.refresh.as_deref_mut(),
             cache: self.slc.as_deref_mut(),
-            foresees: self.separation.as_deref_mut().filter(|separation| separation.foresees()),
+            separation: self.separation.as_deref_mut(),
         }
     }
 }

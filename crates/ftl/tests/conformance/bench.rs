@@ -7,6 +7,34 @@ use base::{Cause, Cell, Domain, Geometry, Instant, Lpn, PageLayout, Ppn, Program
 use engine::Chance;
 use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
 
+/// The handles of a separation by hints whose data never share a unit, and where these are.
+pub struct Handles {
+    separation: base::Selection,
+    /// By version: its handle.
+    of_version: BTreeMap<u32, u8>,
+    /// By unit: that of its data.
+    of_unit: BTreeMap<Unit, u8>,
+}
+
+impl Handles {
+    /// Nothing: the separation keeps no handles apart.
+    pub fn of(separation: &base::Selection) -> Option<Handles> {
+        ftl::separation::isolated_handle(separation, 0)?;
+        Some(Handles { separation: separation.clone(), of_version: BTreeMap::new(), of_unit: BTreeMap::new() })
+    }
+
+    fn written(&mut self, version: u32, hint: u16) {
+        let handle = ftl::separation::isolated_handle(&self.separation, hint).expect("it keeps them apart");
+        self.of_version.insert(version, handle);
+    }
+
+    fn placed(&mut self, unit: Unit, version: u32) {
+        let handle = self.of_version[&version];
+        let before = *self.of_unit.entry(unit).or_insert(handle);
+        assert_eq!(before, handle, "unit {unit} has data of two handles");
+    }
+}
+
 /// An FTL and, beside it, what an array and a host know.
 pub struct Bench {
     pub geometry: Geometry,
@@ -39,6 +67,7 @@ pub struct Bench {
     /// The highest error of a page that was read off the chip, and pages that were copied back.
     pub highest: u32,
     pub copied: u32,
+    pub handles: Option<Handles>,
 }
 
 impl Bench {
@@ -66,6 +95,7 @@ impl Bench {
             errors: BTreeMap::new(),
             highest: 0,
             copied: 0,
+            handles: None,
         }
     }
 
@@ -85,9 +115,22 @@ impl Bench {
         assert_eq!(place.page.number(), *next, "block {} is programmed in order", place.block);
         *next += 1;
         self.stored.insert(ppn.0, content);
+        if let (Some(handles), PagePayload::Data(_)) = (&mut self.handles, placed.holds)
+            && content.0 < self.has.user_pages
+        {
+            handles.placed(unit, content.1);
+        }
     }
 
     pub fn write(&mut self, lpn: u32) {
+        // A page changes its handle with each write.
+        let hint = ((lpn + self.versions) % 7) as u16;
+        if let Some(hints) = self.has.hints {
+            hints.tell(&mut self.ftl, Lpn(lpn), hint);
+        }
+        if let Some(handles) = &mut self.handles {
+            handles.written(self.versions + 1, hint);
+        }
         let domain = self.ftl.domain_without_time(Lpn(lpn));
         let mut rounds = 0;
         while !self.ftl.prepare(domain, Lpn(lpn)) {
@@ -251,6 +294,9 @@ impl Bench {
                     self.erases[geometry.block_of(unit, lane).index()] += 1;
                 }
                 self.lsb_only.remove(&unit);
+                if let Some(handles) = &mut self.handles {
+                    handles.of_unit.remove(&unit);
+                }
                 assert_eq!(self.ftl.erased(domain, unit, false).unit, unit);
                 self.collections += 1;
             }

@@ -91,7 +91,14 @@ impl<P: Pattern> Batches for PatternSource<P> {
             let offset = pattern.next(&mut addresses) * size;
             // Writes only is the case of preconditioning, which should not pay for a draw.
             let is_read = reads != 0 && kinds.next() >> 11 < reads;
-            Request { at, offset, size, kind: if is_read { RequestKind::Read } else { RequestKind::Write }, fua: false }
+            Request {
+                at,
+                offset,
+                size,
+                kind: if is_read { RequestKind::Read } else { RequestKind::Write },
+                fua: false,
+                hint: 0,
+            }
         }));
         self.addresses = addresses;
         self.kinds = kinds;

@@ -7,7 +7,7 @@ use base::RequestKind;
 
 use super::detect::FirstLines;
 use super::fields::{MICROSECOND, MILLISECOND, SECOND, device, integer, time, trim};
-use super::parser::{Bad, BlockParser, Format, LineParser, Sink, WINDOW_LARGE};
+use super::parser::{Bad, BlockParser, Format, LineParser, Record, Sink, WINDOW_LARGE};
 
 /// The beginning of the name of a format that is a list of columns.
 pub(crate) const PREFIX: &str = "columns:";
@@ -22,12 +22,13 @@ pub(super) static FORMAT: Format = Format {
     parser: |_| unreachable!("made by `parser`, of what the user says"),
 };
 
-const PARTS: [&str; 5] = ["time", "op", "offset", "size", "device"];
+const PARTS: [&str; 6] = ["time", "op", "offset", "size", "device", "hint"];
 const TIME: usize = 0;
 const OP: usize = 1;
 const OFFSET: usize = 2;
 const SIZE: usize = 3;
 const DEVICE: usize = 4;
+const HINT: usize = 5;
 
 const TIMES: &[(&str, u64)] = &[("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND), ("ns", 1), ("100ns", 100)];
 const SIZES: &[(&str, u64)] = &[("B", 1), ("sector", 512), ("KiB", 1024), ("4KiB", 4096)];
@@ -42,8 +43,8 @@ enum Between {
 
 struct Columns {
     /// The column of each part, from 0; `None` where there is none.
-    at: [Option<usize>; 5],
-    units: [u64; 5],
+    at: [Option<usize>; 6],
+    units: [u64; 6],
     between: Between,
 }
 
@@ -53,7 +54,7 @@ pub(super) fn parser(text: &str, sample: &FirstLines<'_>) -> Result<Box<dyn Bloc
     let letter = [b',', b';', b'\t'].into_iter().find(|letter| first.contains(letter));
     let between = letter.map_or(Between::Blanks, Between::Letter);
     let names: Vec<&[u8]> = split(first, between).collect();
-    let mut columns = Columns { at: [None; 5], units: [SECOND, 0, 1, 1, 1], between };
+    let mut columns = Columns { at: [None; 6], units: [SECOND, 0, 1, 1, 1, 1], between };
     for word in text.split(',').map(str::trim) {
         let (part, place) = word.split_once('=').ok_or_else(|| no_part(word))?;
         let part = PARTS.iter().position(|known| *known == part.trim());
@@ -61,7 +62,7 @@ pub(super) fn parser(text: &str, sample: &FirstLines<'_>) -> Result<Box<dyn Bloc
         let (place, unit) = place.split_once(':').map_or((place, None), |(place, unit)| (place, Some(unit.trim())));
         columns.at[part] = Some(column(place.trim(), &names)?);
         if let Some(unit) = unit {
-            columns.units[part] = factor([TIMES, OPS, SIZES, SIZES, &[]][part], unit, word)?;
+            columns.units[part] = factor([TIMES, OPS, SIZES, SIZES, &[], &[]][part], unit, word)?;
         }
     }
     match [OP, OFFSET, SIZE].into_iter().find(|part| columns.at[*part].is_none()) {
@@ -78,6 +79,7 @@ fn no_part(word: &str) -> String {
         "length" | "len" | "sectors" | "bytes" => "size",
         "ts" | "timestamp" => "time",
         "rw" | "type" => "op",
+        "stream" | "handle" | "lifetime" => "hint",
         column if PARTS.contains(&column) => return format!("`{word}` names no column"),
         _ => "offset",
     };
@@ -129,7 +131,7 @@ fn split(line: &[u8], between: Between) -> impl Iterator<Item = &[u8]> {
 
 impl LineParser for Columns {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), Bad> {
-        let mut parts = [None; 5];
+        let mut parts = [None; 6];
         for (index, column) in split(line, self.between).enumerate() {
             for (part, at) in parts.iter_mut().zip(self.at) {
                 if at == Some(index) {
@@ -153,7 +155,9 @@ impl LineParser for Columns {
         };
         let (offset, size) =
             (bytes(OFFSET, "offset is not a whole number")?, bytes(SIZE, "size is not a whole number")?);
-        sink.data(kind, at, device, offset, size, false)
+        let hint = parts[HINT].map_or(Some(0), |text| u16::try_from(integer(text)?).ok());
+        let hint = hint.ok_or(Bad("hint is no whole number below 65536"))?;
+        sink.hinted(Record { time_ns: at, offset, size, line: sink.counts.lines, device, kind, fua: false, hint })
     }
 }
 

@@ -7,8 +7,8 @@ use super::parser::Record;
 
 /// Bytes of a chunk. A list of chunks grows without being copied.
 const CHUNK: usize = 1 << 20;
-/// Bytes of a request at most: four numbers of up to ten, one of up to five, two of one.
-const LONGEST: usize = 4 * 10 + 5 + 2;
+/// Bytes of a request at most: four numbers of up to ten, one of up to five, one of up to three, two of one.
+const LONGEST: usize = 4 * 10 + 5 + 3 + 2;
 const KINDS: [RequestKind; 4] = [RequestKind::Read, RequestKind::Write, RequestKind::Trim, RequestKind::Flush];
 
 /// A request as it is kept: numbers take as many bytes as they have digits, and times and lines are those since the request before.
@@ -21,6 +21,7 @@ struct PackedRow {
     device: u32,
     kind: u8,
     fua: bool,
+    hint: u16,
 }
 
 /// The time and the line of the request before.
@@ -40,6 +41,7 @@ impl Before {
             device: record.device,
             kind: record.kind as u8,
             fua: record.fua,
+            hint: record.hint,
         };
         *self = Before { time_ns: record.time_ns, line: record.line };
         row
@@ -56,6 +58,7 @@ impl Before {
             device: row.device,
             kind: KINDS[usize::from(row.kind)],
             fua: row.fua,
+            hint: row.hint,
         }
     }
 }
@@ -165,6 +168,7 @@ mod tests {
                 device: number(i, 5) as u32,
                 kind: KINDS[i as usize % 4],
                 fua: i % 3 == 0,
+                hint: number(i, 6) as u16,
             })
             .collect()
     }
@@ -193,7 +197,8 @@ mod tests {
 
     #[test]
     fn the_longest_request_fits() {
-        let none = Record { time_ns: 0, offset: 0, size: 0, line: 0, device: 0, kind: RequestKind::Read, fua: false };
+        let none =
+            Record { time_ns: 0, offset: 0, size: 0, line: 0, device: 0, kind: RequestKind::Read, fua: false, hint: 0 };
         let half = 1 << 63;
         let longest = Record {
             time_ns: half,
@@ -203,10 +208,11 @@ mod tests {
             device: u32::MAX,
             kind: RequestKind::Flush,
             fua: true,
+            hint: u16::MAX,
         };
         let mut packed = Packed::default();
         assert!(packed.extend(&[none, longest, none], CHUNK));
-        assert_eq!(packed.chunks[0].len(), 7 + LONGEST + (LONGEST - 20 - 5 + 3));
+        assert_eq!(packed.chunks[0].len(), 8 + LONGEST + (LONGEST - 20 - 5 - 3 + 4));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Record {
     pub kind: RequestKind,
     /// Force unit access.
     pub fua: bool,
+    /// Where the host wants it placed; 0: it does not say.
+    pub hint: u16,
 }
 
 /// The state of a reader: what it has seen so far.
@@ -86,6 +88,13 @@ impl Sink {
         size: u64,
         fua: bool,
     ) -> Result<(), Bad> {
+        self.hinted(Record { time_ns, offset, size, line: self.counts.lines, device, kind, fua, hint: 0 })
+    }
+
+    /// The same, with a hint that says where the host wants it placed.
+    #[inline]
+    pub fn hinted(&mut self, record: Record) -> Result<(), Bad> {
+        let Record { kind, offset, size, .. } = record;
         let limit = if kind == RequestKind::Trim { OFFSET_LIMIT } else { SIZE_LIMIT };
         if size > limit {
             return Err(Bad("size is beyond any request's"));
@@ -97,7 +106,7 @@ impl Sink {
             self.counts.zero_length += 1;
             return Ok(());
         }
-        self.push(Record { time_ns, offset, size, line: self.counts.lines, device, kind, fua });
+        self.push(record);
         Ok(())
     }
 
@@ -105,7 +114,7 @@ impl Sink {
     #[inline]
     pub fn flush(&mut self, time_ns: u64, device: u32) {
         let kind = RequestKind::Flush;
-        self.push(Record { time_ns, offset: 0, size: 0, line: self.counts.lines, device, kind, fua: false });
+        self.push(Record { time_ns, offset: 0, size: 0, line: self.counts.lines, device, kind, fua: false, hint: 0 });
     }
 
     #[inline]

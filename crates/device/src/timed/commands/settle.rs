@@ -13,7 +13,7 @@ use crate::timed::context::Context;
 use crate::timed::gc_schedule::Standing;
 use crate::timed::host::{Host, fetch_old};
 use crate::timed::plan::{Chip, Plan};
-use crate::timed::queues::{Transaction, TransactionId};
+use crate::timed::queues::{Transaction, TransactionId, Work};
 
 /// Waiting writes of a shared queue that are skipped at most in search of one that is ready.
 const MAX_SKIPPED: usize = 64;
@@ -271,7 +271,13 @@ impl Commands {
     ) -> Option<(u64, Lpn)> {
         let waiting = context.queues.writes(queue);
         if waiting.first_is_plain() {
-            return waiting.first_age().zip(waiting.first_lpn());
+            let found = waiting.first_age().zip(waiting.first_lpn());
+            if context.device.has.hints.is_some()
+                && let Some(write) = waiting.first()
+            {
+                tell_hint(context, host, write);
+            }
+            return found;
         }
         if waiting.first().is_none() && host.buffer().is_none() {
             return None;
@@ -298,6 +304,7 @@ impl Commands {
             None => host.supply(context, queue)?,
         };
         let Transaction { age, lpn, .. } = *context.queues.get(write);
+        tell_hint(context, host, write);
         is_ready(context, write).then_some((age, lpn))
     }
 
@@ -328,7 +335,9 @@ impl Commands {
             return None;
         }
         if waiting.first_is_plain() && !has_owners {
-            return waiting.first().map(|write| (None, write));
+            let first = waiting.first()?;
+            tell_hint(context, host, first);
+            return Some((None, first));
         }
         let mut skipped = [Lpn(0); MAX_SKIPPED];
         let mut count = 0;
@@ -339,6 +348,7 @@ impl Commands {
             let Transaction { lpn, waiting, .. } = *context.queues.get(write);
             // Most that are skipped wait; only the others are worth a search among the pages skipped.
             if !waiting && !skipped[..count].contains(&lpn) && is_ready(context, write) {
+                tell_hint(context, host, write);
                 return Some((previous, write));
             }
             if count == MAX_SKIPPED {
@@ -353,6 +363,16 @@ impl Commands {
             context.queues.note_all_wait(queue);
         }
         None
+    }
+}
+
+/// Tells where the host wants a page that comes without a write buffer, and is placed next of its LPN.
+#[inline]
+fn tell_hint(context: &mut Context<'_, impl Plan>, host: &Host, write: TransactionId) {
+    if context.device.has.hints.is_some()
+        && let Transaction { lpn, work: Work::Write(request), .. } = *context.queues.get(write)
+    {
+        context.device.tell_hint(lpn, host.requests.get(request).hint);
     }
 }
 

@@ -3,6 +3,7 @@
 mod dac;
 mod future;
 mod midas;
+mod placement;
 mod refusals;
 mod sepbit;
 
@@ -13,6 +14,8 @@ use dac::Dac;
 use future::Future;
 pub use future::HostPage;
 use midas::Midas;
+use placement::HintPlacement;
+pub use placement::{is_by_hints, isolated_handle};
 pub(crate) use refusals::check;
 use sepbit::SepBit;
 
@@ -22,7 +25,7 @@ use crate::kernel::{AXES, Axis, Kernel, Needs, Stream, Why};
 use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
-/// The axis of regions, of classes by lifespan, or of host pages and copies.
+/// The axis of regions, of classes by lifespan, of handles, or of host pages and copies.
 const AXIS: usize = 0;
 
 /// The most regions of data clustering.
@@ -62,6 +65,9 @@ static CHOICES: &[Choice] = &[
               measured against it, though it is no optimum (future knowledge, Wang et al. 2022).",
         params: future::PARAMS,
     },
+    placement::STREAMS,
+    placement::FDP,
+    placement::LIFETIME,
 ];
 
 /// The seam, for the configuration reader.
@@ -80,6 +86,8 @@ pub(crate) enum Separation {
     Midas(Midas),
     /// Classes go by lifespans that are known.
     Future(Future),
+    /// Classes go by hints of the host.
+    Placement(HintPlacement),
 }
 
 impl Separation {
@@ -93,13 +101,29 @@ impl Separation {
             "sepbit" => Some(Separation::SepBit(SepBit::new(kernel, policies))),
             "midas" => Some(Separation::Midas(Midas::new(kernel, policies))),
             "future" => Some(Separation::Future(Future::new(kernel, policies))),
-            name => panic!("`{name}` is not a data separation"),
+            name => match HintPlacement::of(kernel, policies.separation) {
+                Some(placement) => Some(Separation::Placement(placement)),
+                None => panic!("`{name}` is not a data separation"),
+            },
         }
     }
 
     /// True if it wants to know the future of pages.
     pub(crate) fn foresees(&self) -> bool {
         matches!(self, Separation::Future(_))
+    }
+
+    /// True if it wants to know the hints of writes.
+    pub(crate) fn is_by_hints(&self) -> bool {
+        matches!(self, Separation::Placement(_))
+    }
+
+    /// The next page of an LPN that the host writes has this hint.
+    #[inline]
+    pub(crate) fn hint(&mut self, lpn: Lpn, hint: u16) {
+        if let Separation::Placement(placement) = self {
+            placement.hint(lpn, hint);
+        }
     }
 
     /// Takes note of all that the host will do from now on.
@@ -126,6 +150,9 @@ impl Planned for Separation {
         if policies.separation.name == "host-gc" {
             return Some(Needs::of_axis(AXIS, axis(2, false)));
         }
+        if let Some(axis) = placement::axis(policies.separation) {
+            return Some(Needs { aside: 1, on_demand: true, ..Needs::of_axis(AXIS, axis) });
+        }
         let classes = split_classes(policies.separation)?;
         // Collection goes on until one unit more than the reserve is free.
         let time = policies.separation.name == "dac";
@@ -140,6 +167,7 @@ impl Planned for Separation {
             "dac" => [user_pages, 0],
             "sepbit" => SepBit::bytes(user_pages, u64::from(geometry.units())),
             "midas" => Midas::bytes(policies, geometry, user_pages),
+            _ if placement::is_by_hints(policies.separation) => [HintPlacement::bytes(user_pages), 0],
             _ => [0, 0],
         };
         Bytes { regions, blocks, renewed: regions + blocks, ..Bytes::default() }
@@ -161,6 +189,7 @@ impl Placing for Separation {
             (Separation::SepBit(sepbit), _) => sepbit.class(kernel, lpn, arrival),
             (Separation::Midas(midas), _) => midas.class(kernel, lpn, arrival),
             (Separation::Future(future), _) => future.class(kernel, lpn, arrival),
+            (Separation::Placement(placement), _) => placement.class(kernel, lpn, arrival),
         };
         None
     }
@@ -179,6 +208,7 @@ impl Placing for Separation {
             Separation::Dac(dac) => dac.prefetch(lpn),
             Separation::SepBit(sepbit) => sepbit.prefetch(lpn),
             Separation::Midas(midas) => midas.prefetch(lpn),
+            Separation::Placement(placement) => placement.prefetch(lpn),
         }
     }
 
@@ -192,6 +222,7 @@ impl Placing for Separation {
             (Separation::Dac(dac), PageOrigin::Copy(..)) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
             (Separation::SepBit(sepbit), _) => sepbit.placed(kernel, page),
             (Separation::Midas(midas), _) => midas.placed(kernel, page),
+            (Separation::Placement(placement), _) => placement.placed(kernel, page),
             (Separation::Future(future), _) => {
                 let unit = kernel.geometry().unit_of(page.at);
                 future.placed(page, kernel.streams().class(kernel.stream_of(unit), AXIS));
@@ -214,7 +245,7 @@ impl Placing for Separation {
 
     fn lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         match self {
-            Separation::HostGc | Separation::SepBit(_) => {}
+            Separation::HostGc | Separation::SepBit(_) | Separation::Placement(_) => {}
             Separation::Midas(midas) => midas.lost(kernel, lpn),
             Separation::Dac(dac) => dac.lost(lpn),
             Separation::Future(future) => future.passed(lpn),
@@ -225,6 +256,7 @@ impl Placing for Separation {
         match self {
             Separation::SepBit(sepbit) => sepbit.erased(domain, unit, why),
             Separation::Midas(midas) => midas.erased(kernel, domain, unit, why),
+            Separation::Placement(placement) => placement.erased(domain, unit),
             _ => {}
         }
         false
@@ -256,7 +288,7 @@ impl Agenda for Separation {
 impl Restart for Separation {
     fn adopt_page(&mut self, lpn: Lpn, region: u8, write: u64) {
         match self {
-            Separation::HostGc | Separation::Midas(_) | Separation::Future(_) => {}
+            Separation::HostGc | Separation::Midas(_) | Separation::Future(_) | Separation::Placement(_) => {}
             Separation::Dac(dac) => dac.adopt(lpn, region),
             Separation::SepBit(sepbit) => sepbit.adopt(lpn, write),
         }
@@ -298,6 +330,7 @@ impl Reported for Separation {
             Separation::SepBit(sepbit) => sepbit.figures(figures),
             Separation::Midas(midas) => midas.figures(figures),
             Separation::Future(future) => future.figures(figures),
+            Separation::Placement(placement) => placement.figures(figures),
         }
     }
 }

@@ -1,11 +1,16 @@
 //! The needs of regions and classes.
 
+use crate::kernel::MAX_STREAMS;
+use crate::mechanism::SpacePlan;
 use crate::refusals::{FtlSetup, Refusal};
 
 /// Refuses what cannot work together, with the reason.
 pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
-    let Some(classes) = super::split_classes(setup.policies.separation) else { return Ok(()) };
     let name = setup.policies.separation.name;
+    let Some(classes) = super::split_classes(setup.policies.separation) else {
+        let by_hints = super::placement::is_by_hints(setup.policies.separation);
+        return if by_hints { few_streams(setup).and_then(|()| unmixed(setup, "pages of a handle")) } else { Ok(()) };
+    };
     let kind = match name {
         "dac" => "regions",
         "midas" => "groups",
@@ -20,15 +25,8 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             format!("set `free_blocks` of `ftl.gc_schedule` to {classes} or more"),
         );
     }
-    let protection = setup.policies.paired_page.name;
-    if name != "dac" && protection.starts_with("gcmix") {
-        return refuse(
-            "ftl.separation",
-            format!(
-                "keeps pages of a class in blocks of their own, and `{protection}` puts pages of a victim under those of the host, whatever their classes"
-            ),
-            "set `ftl.separation = \"dac\"`, which keeps a region for each page".into(),
-        );
+    if name != "dac" {
+        unmixed(setup, "pages of a class")?;
     }
     if name == "midas" && setup.policies.victim.name != "greedy" && !setup.policies.is_hybrid() {
         return refuse(
@@ -38,4 +36,34 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+/// Refuses more handles than a plane can have active blocks for, with what else tells pages apart.
+fn few_streams(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
+    let streams = SpacePlan::new(setup.policies, setup.geometry).streams();
+    if streams <= MAX_STREAMS {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: "ftl.separation",
+        message: format!(
+            "makes {streams} kinds of data with the other choices of `ftl`, and a plane has at most {MAX_STREAMS} active blocks"
+        ),
+        help: "use fewer streams or handles".into(),
+    })
+}
+
+/// Refuses a protection that mixes pages of all classes in a unit, for a separation whose classes are known by their units.
+fn unmixed(setup: &FtlSetup<'_>, what: &str) -> Result<(), Refusal> {
+    let protection = setup.policies.paired_page.name;
+    if !protection.starts_with("gcmix") {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: "ftl.separation",
+        message: format!(
+            "keeps {what} in blocks of their own, and `{protection}` puts pages of a victim under those of the host, whatever their classes"
+        ),
+        help: "set `ftl.separation = \"dac\"`, which keeps a region for each page".into(),
+    })
 }

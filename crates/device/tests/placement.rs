@@ -1,0 +1,141 @@
+//! Placement by hints: data that die together cost nothing where the host says so, and what it keeps apart stays apart.
+
+mod common;
+
+use base::ParamValue;
+use common::*;
+use config::Config;
+use config::model::{End, Executor, Precondition, Source};
+use device::survival::{Trouble, try_everywhere};
+use files::Interrupt;
+use serde_json::Value;
+
+const PAGE: u64 = 8192;
+
+/// The separations by hints, with few handles.
+fn separations() -> [(&'static str, Vec<(&'static str, ParamValue)>); 4] {
+    let fdp = |isolation| vec![("handles", 4.into()), ("isolation", ParamValue::Word(isolation))];
+    [
+        ("streams", vec![("streams", 3.into())]),
+        ("fdp", fdp("initial")),
+        ("fdp", fdp("persistent")),
+        ("write-hints", vec![]),
+    ]
+}
+
+/// A run of single-page writes, each with its page and its hint, one a microsecond.
+fn writes(mut config: Config, of: impl Iterator<Item = (u64, u64)>) -> Value {
+    let path = temporary("csv");
+    let rows = of.zip(0..).map(|((page, hint), at)| format!("{at},W,{},{PAGE},{hint}\n", page * PAGE));
+    std::fs::write(&path, rows.collect::<String>()).expect("a file");
+    config.workload.source = Source::Trace { path: path.to_str().expect("a name").into() };
+    config.workload.trace_columns = Some("time=1:us,op=2,offset=3,size=4,hint=5".into());
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    config.run.precondition = Precondition::None;
+    let summary = run(&config);
+    std::fs::remove_file(path).expect("it is there");
+    summary
+}
+
+fn counts(summary: &Value, name: &str) -> Vec<u64> {
+    let counts = summary["policy"]["separation"][name].as_array().expect("a list");
+    counts.iter().map(|count| count.as_u64().expect("a count")).collect()
+}
+
+/// Two sets of pages that are each written in turn, the small one three times as often.
+fn two_sets((hot, cold): (u64, u64), count: u64, hints: [u64; 2]) -> impl Iterator<Item = (u64, u64)> {
+    let mut next = [0, 0];
+    (0..count).map(move |write| {
+        let is_cold = write % 4 == 0;
+        let page = next[usize::from(is_cold)];
+        next[usize::from(is_cold)] = (page + 1) % if is_cold { cold } else { hot };
+        (page + if is_cold { hot } else { 0 }, hints[usize::from(is_cold)])
+    })
+}
+
+#[test]
+fn data_that_die_together_cost_nothing_where_the_host_says_so() {
+    let sets = (64, 1100);
+    let device = |executor| {
+        let mut config = plain(1, 1, 1, 1, 72, 32);
+        config.device.user_capacity = (sets.0 + sets.1) * PAGE;
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 6.into())]);
+        config.run.executor = executor;
+        config
+    };
+    for executor in [Executor::Count, Executor::Timed] {
+        let waf = |name: &str, params: &[_], hints| {
+            let mut config = device(executor);
+            choose(&mut config.ftl, "separation", name, params);
+            writes(config, two_sets(sets, 40_000, hints))
+        };
+        let together = figure(&waf("none", &[], [2, 3]), "waf_units");
+        assert!(together > 1.1, "{together}");
+        for (name, params) in separations() {
+            let summary = waf(name, &params, [2, 3]);
+            let apart = figure(&summary, "waf_units");
+            assert_eq!(apart, 1.0, "{executor:?}: {name} {params:?}");
+            let first = if name == "write-hints" { 1 } else { 2 };
+            let written = counts(&summary, "written_pages");
+            assert_eq!((written[first], written[first + 1]), (30_000, 10_000), "{name}: {written:?}");
+            // Hints that say nothing are of one handle.
+            let same = figure(&waf(name, &params, [0, 0]), "waf_units");
+            assert!(same > 1.1, "{same}");
+        }
+    }
+}
+
+/// A number that is no handle's is that of the first, and counted.
+#[test]
+fn a_number_without_a_handle_goes_to_the_first() {
+    for (name, params) in separations() {
+        let mut config = plain(1, 1, 1, 1, 72, 32);
+        config.run.executor = Executor::Count;
+        choose(&mut config.ftl, "separation", name, &params);
+        config.device.user_capacity = 1164 * PAGE;
+        let summary = writes(config, (0..700).map(|page| (page, page % 7)));
+        let written = counts(&summary, "written_pages");
+        let (invalid, expected) = match name {
+            // 4, 5 and 6; 4, 5 and 6; 6 alone: 0 and 1 are one lifetime.
+            "write-hints" => (100.0, vec![300, 100, 100, 100, 100]),
+            _ => (300.0, vec![400, 100, 100, 100]),
+        };
+        assert_eq!((written, figure(&summary, "policy.separation.invalid_hints")), (expected, invalid), "{name}");
+        assert_eq!(figure(&summary, "policy.separation.reallocations"), 0.0);
+    }
+}
+
+/// The requests of a workload without hints have its own: one, or one for each part of the addresses.
+#[test]
+fn a_workload_gives_its_requests_hints() {
+    for (hint, parts, expected) in
+        [(0, 1, [1200, 0, 0, 0]), (2, 1, [0, 0, 1200, 0]), (0, 4, [300; 4]), (1, 2, [0, 600, 600, 0])]
+    {
+        let mut config = plain(1, 1, 1, 1, 72, 32);
+        config.run.executor = Executor::Count;
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 4.into())]);
+        config.device.user_capacity = 1200 * PAGE;
+        config.workload.source = Source::Generator(generator("sequential", PAGE, 0.0, 1200 * PAGE));
+        config.workload.end = End { requests: Some(1200), ..End::default() };
+        (config.workload.hint, config.workload.hint_parts) = (hint, parts);
+        config.run.precondition = Precondition::None;
+        assert_eq!(counts(&run(&config), "written_pages"), expected, "{hint} {parts}");
+    }
+}
+
+/// Power cuts and failed programs at every operation: nothing is lost, and what is kept apart is, also after a restart.
+#[test]
+fn what_is_kept_apart_stays_apart_whatever_fails() {
+    for (name, params) in separations() {
+        for trouble in [Trouble::PowerCut, Trouble::SecondCut, Trouble::ProgramFailure, Trouble::FailedRecovery] {
+            let mut config = plain(1, 1, 1, 2, 26, 8);
+            config.device.user_capacity = 180 * PAGE;
+            choose(&mut config.ftl, "separation", name, &params);
+            config.run.executor = Executor::Count;
+            config.run.precondition = Precondition::None;
+            let tally = try_everywhere(&config, trouble, 2, 37, &Interrupt::default()).expect("lives");
+            assert_eq!(tally.losing, 0, "{name} {trouble:?}: {:?}", tally.first);
+            assert!(tally.runs > 20, "{name} {trouble:?}: {}", tally.runs);
+        }
+    }
+}

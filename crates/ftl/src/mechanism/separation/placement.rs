@@ -1,0 +1,227 @@
+//! Placement by hints: the host says with each write where it wants the page, in the numbers of one of three front ends.
+//!
+//! - *Streams* (NVM Express, Directives): writes of one stream identifier share units. 0 is no stream.
+//! - *Flexible data placement* (FDP, NVM Express TP4146): writes of one placement identifier go to the reclaim unit that its handle
+//!   refers to. Copies of *initially isolated* data share units with those of other handles; *persistently isolated* data never do.
+//! - *Write lifetimes* (Linux, `F_SET_RW_HINT`): writes of one expected lifetime share units.
+//!
+//! The three differ in what a number means, and in where copies go.
+
+use base::{Choice, Domain, Lpn, Param, ParamKind, Selection, Unit};
+
+use super::AXIS;
+use crate::Figures;
+use crate::kernel::{Axis, Kernel};
+use crate::mechanism::{Arrival, NewPage, PageOrigin};
+
+/// The most streams or handles: each holds two blocks of a plane open, one of them for copies.
+const MAX_HANDLES: u32 = 8;
+
+/// Lifetimes of Linux: none, and short, medium, long, extreme, which are the numbers 2 to 5 there.
+const LIFETIMES: usize = 5;
+
+pub(super) const STREAMS: Choice = Choice {
+    name: "streams",
+    doc: "Pages go by the stream identifier of their write, `hint`: a frontier for the writes of each stream, and one for its copies (NVM \
+          Express, Directives).",
+    params: &[Param {
+        name: "streams",
+        kind: ParamKind::Integer { default: 4, min: 1, max: MAX_HANDLES },
+        doc: "Streams that can be open. Writes of identifiers above it are as if they had none, as those of 0 are.",
+    }],
+};
+
+pub(super) const FDP: Choice = Choice {
+    name: "fdp",
+    doc: "Pages go by the placement identifier of their write, `hint`, to the reclaim unit of its handle (flexible data placement, NVM \
+          Express TP4146).",
+    params: &[
+        Param {
+            name: "handles",
+            kind: ParamKind::Integer { default: 4, min: 1, max: MAX_HANDLES },
+            doc: "Reclaim-unit handles. Identifiers count from 0, the default; others are invalid, and written by the default.",
+        },
+        Param::word(
+            "isolation",
+            &["initial", "persistent"],
+            "Copies of the data of all handles share reclaim units; or never do.",
+        ),
+    ],
+};
+
+pub(super) const LIFETIME: Choice = Choice {
+    name: "write-hints",
+    doc: "Pages go by the expected lifetime of their write, `hint`: 0 and 1 none, 2 short, 3 medium, 4 long, 5 extreme; a frontier for \
+          the writes of each, and one for its copies (Linux, `F_SET_RW_HINT`).",
+    params: &[],
+};
+
+/// In place of a handle: the number is none's.
+const INVALID: u8 = u8::MAX;
+
+/// The handles of a front end, and how their data are kept apart; nothing: it is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FrontEnd {
+    handles: usize,
+    /// The first two numbers are the first handle.
+    is_lifetime: bool,
+    /// Copies of all handles share the first class; else each handle keeps its own.
+    shares_copies: bool,
+}
+
+impl FrontEnd {
+    fn of(selection: &Selection) -> Option<FrontEnd> {
+        let (handles, shares_copies) = match selection.name {
+            "streams" => (selection.integer("streams") as usize + 1, false),
+            "fdp" => (selection.integer("handles") as usize, selection.word("isolation") == "initial"),
+            "write-hints" => (LIFETIMES, false),
+            _ => return None,
+        };
+        Some(FrontEnd { handles, is_lifetime: selection.name == LIFETIME.name, shares_copies })
+    }
+
+    /// The handle of a hint; nothing if it is no handle's.
+    #[inline]
+    fn handle(self, hint: u16) -> Option<u8> {
+        let number = if self.is_lifetime { hint.saturating_sub(1) } else { hint };
+        (usize::from(number) < self.handles).then_some(number as u8)
+    }
+
+    /// Classes of host pages, in the order of handles. Behind them comes a class of copies, or one for each handle: were the copies of a handle
+    /// among its new pages, data that have survived for long would lie beside such that may die at once.
+    fn classes(self) -> usize {
+        self.handles + if self.shares_copies { 1 } else { self.handles }
+    }
+
+    /// The class to which pages are copied out of a class.
+    fn of_copies(self, class: usize) -> usize {
+        self.handles + if self.shares_copies { 0 } else { class % self.handles }
+    }
+}
+
+/// True of a separation by hints of the host.
+pub fn is_by_hints(selection: &Selection) -> bool {
+    FrontEnd::of(selection).is_some()
+}
+
+/// The handle of writes with a hint, where data of several handles never share a reclaim unit, copied or not.
+pub fn isolated_handle(selection: &Selection, hint: u16) -> Option<u8> {
+    let front = FrontEnd::of(selection).filter(|front| !front.shares_copies)?;
+    Some(front.handle(hint).unwrap_or(0))
+}
+
+/// The axis of a separation by hints.
+pub(super) fn axis(selection: &Selection) -> Option<Axis> {
+    let front = FrontEnd::of(selection)?;
+    // Either way the pages of a victim go to one class.
+    Some(Axis { classes: front.classes(), by_victim: true, ..Axis::ONE })
+}
+
+/// Placement by hints in force.
+#[derive(Clone)]
+pub(crate) struct HintPlacement {
+    front: FrontEnd,
+    /// By LPN: the handle of the next page that the host writes, or of the last one.
+    wanted: Vec<u8>,
+    /// By domain: the unit out of which a page was copied last, since its erase.
+    emptied: Vec<Option<Unit>>,
+    /// Since preconditioning, by class: pages that the host wrote, and pages that were copied out of its units.
+    written: Vec<u64>,
+    copied: Vec<u64>,
+    /// Pages that the host wrote with a number that is no handle's.
+    invalid: u64,
+    /// Units out of which valid pages were copied.
+    reallocations: u64,
+}
+
+impl HintPlacement {
+    /// Nothing: the separation goes by no hints.
+    pub(super) fn of(kernel: &Kernel, selection: &Selection) -> Option<HintPlacement> {
+        let front = FrontEnd::of(selection)?;
+        let classes = front.classes();
+        Some(HintPlacement {
+            front,
+            wanted: vec![0; kernel.user_pages() as usize],
+            emptied: vec![None; kernel.geometry().domains() as usize],
+            written: vec![0; classes],
+            copied: vec![0; classes],
+            invalid: 0,
+            reallocations: 0,
+        })
+    }
+
+    /// By LPN.
+    pub(super) fn bytes(user_pages: u64) -> u64 {
+        user_pages
+    }
+
+    /// The next page of an LPN that the host writes has this hint. It may be said again before it is placed.
+    #[inline]
+    pub(super) fn hint(&mut self, lpn: Lpn, hint: u16) {
+        self.wanted[lpn.index()] = self.front.handle(hint).unwrap_or(INVALID);
+    }
+
+    #[inline]
+    pub(super) fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival) -> usize {
+        match arrival {
+            Arrival::Host { .. } => {
+                let handle = self.wanted[lpn.index()];
+                if handle == INVALID { 0 } else { usize::from(handle) }
+            }
+            Arrival::Copy => {
+                let class = kernel.lookup(lpn).map_or(0, |at| class_of_unit(kernel, kernel.geometry().unit_of(at)));
+                self.front.of_copies(class)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        if lpn.index() < self.wanted.len() {
+            engine::prefetch(&self.wanted, lpn.index());
+        }
+    }
+
+    #[inline]
+    pub(super) fn placed(&mut self, kernel: &Kernel, page: &NewPage) {
+        let unit_of = |at| kernel.geometry().unit_of(at);
+        match page.origin {
+            PageOrigin::Copy(from, _) => {
+                let from = unit_of(from);
+                self.copied[class_of_unit(kernel, from)] += 1;
+                if self.emptied[page.domain.index()].replace(from) != Some(from) {
+                    self.reallocations += 1;
+                }
+            }
+            PageOrigin::Host { .. } => {
+                self.invalid += u64::from(self.wanted[page.lpn.index()] == INVALID);
+                self.written[class_of_unit(kernel, unit_of(page.at))] += 1;
+            }
+            PageOrigin::Map | PageOrigin::Anew(_) => {}
+        }
+    }
+
+    pub(super) fn erased(&mut self, domain: Domain, unit: Unit) {
+        let emptied = &mut self.emptied[domain.index()];
+        *emptied = emptied.filter(|&other| other != unit);
+    }
+
+    pub(super) fn figures(&self, figures: &mut Figures) {
+        let handles = self.front.handles;
+        figures.counts("separation", "written_pages", &self.written[..handles]);
+        let mut copied = self.copied[..handles].to_vec();
+        if self.front.shares_copies {
+            figures.count("separation", "recopied_pages", self.copied[handles]);
+        } else {
+            copied.iter_mut().zip(&self.copied[handles..]).for_each(|(first, again)| *first += again);
+        }
+        figures.counts("separation", "copied_pages", &copied);
+        figures.count("separation", "reallocations", self.reallocations);
+        figures.count("separation", "invalid_hints", self.invalid);
+    }
+}
+
+#[inline]
+fn class_of_unit(kernel: &Kernel, unit: Unit) -> usize {
+    kernel.streams().class(kernel.stream_of(unit), AXIS)
+}
