@@ -52,7 +52,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
 ];
 
-/// What is known of a page.
+/// The notes about a page.
 #[derive(Clone, Copy, Debug)]
 struct PageNote {
     /// When it was written.
@@ -64,7 +64,7 @@ struct PageNote {
     is_new: bool,
 }
 
-/// What is known of a unit.
+/// The notes about a unit.
 #[derive(Clone, Copy, Debug)]
 struct UnitNote {
     filled: u64,
@@ -77,7 +77,7 @@ impl UnitNote {
     const FREE: UnitNote = UnitNote { filled: NOT_FULL, moved: 0, group: NO_GROUP };
 }
 
-/// What is known of a domain.
+/// The notes about a domain.
 #[derive(Clone, Copy, Debug, Default)]
 struct DomainNote {
     /// Victims since the last page of the host, and the group of the last one.
@@ -95,7 +95,7 @@ struct Collected {
     valid: f64,
 }
 
-/// Whether groups are held against what was expected of them.
+/// The comparison of groups with the valid shares that were expected of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum GroupWatch {
     /// They are not: no configuration is in force.
@@ -591,7 +591,7 @@ fn bins(epoch: u64, span: u64) -> u64 {
     (epoch * BINS).div_ceil(span).max(2)
 }
 
-/// What reads, wear and faults empty says nothing of ages.
+/// True for collections that tell of ages; a unit that reads, wear or faults empty does not.
 fn is_garbage_collection(why: Why) -> bool {
     matches!(why, Why::Room | Why::Along | Why::Forward | Why::Pairing)
 }

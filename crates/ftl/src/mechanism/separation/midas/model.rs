@@ -15,7 +15,7 @@ pub(in super::super) const MAX_GROUPS: usize = 10;
 /// The most units for hot pages that are tried.
 const MOST_HOT: u32 = 29;
 
-/// What a unit more for hot pages has to gain in the first phase of the search.
+/// The WAF that one more unit for hot pages has to gain in the first phase of the search.
 const LEAST_GAIN: f64 = 0.05;
 
 /// Rounds of the second phase of the search, at most.
@@ -62,7 +62,7 @@ enum Hot {
     },
 }
 
-/// What the model expects of a configuration.
+/// The figures that the model expects of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Expected {
     /// By group behind that of hot pages: the valid share of its victims.
@@ -149,7 +149,7 @@ impl GroupModel {
         self.before[bins] / self.updates
     }
 
-    /// What a chain of groups would do; nothing where the model cannot say.
+    /// The figures of a chain of groups; nothing where the model has none.
     fn expected(&self, hot: Hot, sizes: &[u32]) -> Option<Expected> {
         let (traffic, hot_valid, mut age) = match hot {
             Hot::Measured(hot) => (hot.traffic, hot.valid, (hot.size - 0.5) / hot.traffic),
