@@ -5,6 +5,8 @@
 #[path = "conformance/bench.rs"]
 mod bench;
 mod common;
+#[path = "conformance/separations.rs"]
+mod separations;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use common::{seam, selection};
 use engine::Chance;
 use ftl::allocation::is_dynamic;
 use ftl::{ANYWHERE, Ftl, OutOfMemory, Policies, ProgramUnit};
+use separations::{classes, few_handles, is_by_hints, is_by_lifespan, is_tried, splits};
 
 /// Two channels, two dies, two planes of six blocks of four flash pages: small enough to be checked as a whole after
 /// every step.
@@ -43,52 +46,6 @@ fn geometry_of_pages(reclaim_unit: &Choice, blocks: u32, pages: u32, parts: u32)
 /// Reclaim units; a superblock is a plain block of wider pages to the FTL.
 fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
     seam("reclaim_unit").choices.iter().filter(|unit| unit.name != "superblock")
-}
-
-/// True of a separation under which the pages of one victim may be copied to several classes.
-fn splits(separation: &str) -> bool {
-    ["dac", "sepbit", "midas", "future"].contains(&separation)
-}
-
-/// True of a separation into classes by lifespans.
-fn is_by_lifespan(separation: &str) -> bool {
-    ["sepbit", "midas", "future"].contains(&separation)
-}
-
-/// True of a separation by hints of the host.
-fn is_by_hints(separation: &str) -> bool {
-    ["streams", "fdp", "write-hints"].contains(&separation)
-}
-
-/// A separation, by hints with few handles. Of every other device persistent ones.
-fn few_handles(choice: &'static Choice, number: usize) -> base::Selection {
-    let mut separation = selection(choice);
-    match choice.name {
-        "streams" => separation.set("streams", 2.into()),
-        "fdp" => {
-            separation.set("handles", 3.into());
-            separation.set("isolation", ["initial", "persistent"][number % 2].into());
-        }
-        _ => {}
-    }
-    separation
-}
-
-/// The classes to which the pages of one victim may be copied.
-fn classes(separation: &base::Selection) -> u32 {
-    match separation.name {
-        "dac" => separation.integer("regions"),
-        "sepbit" | "future" => separation.integer("classes"),
-        "midas" => separation.integer("groups"),
-        _ => 1,
-    }
-}
-
-/// True for one of so many combinations, drawn by their number; fewer of those with separations by lifespan, which have large devices. If
-/// all are asked for it is always true.
-fn is_tried(separation: &str, combination: usize, one_of: u64) -> bool {
-    let one_of = if is_by_lifespan(separation) || is_by_hints(separation) { 2 * one_of } else { one_of };
-    std::env::var_os("FTLAB_LONG").is_some() || Chance::new(combination as u64, "tried").below(one_of) == 0
 }
 
 #[test]
