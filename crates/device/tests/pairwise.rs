@@ -565,3 +565,102 @@ fn a_suspend_for_writes_looks_anew_where_a_collection_began() {
     );
     lived(keys.expect("keys"), Some((841_557_429, 40)));
 }
+
+/// Blocks of the pseudo-SLC cache are folded for room, and their updates of the map open units: these are compacted before another is
+/// folded.
+#[test]
+fn the_pseudo_slc_cache_leaves_room_for_updates_of_the_map() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{"device": {"channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 2,
+            "blocks_per_plane": 37, "pages_per_block": 4, "page_size": 4096, "cell": "qlc", "program_order":
+            "shadow", "multiplane": "bac", "timing": {"read": "81252ns", "program": "543339ns", "erase":
+            "1833087ns", "ecc_latency": "20000ns"}, "programming": {"page": {}}, "cache_read": {"on": {"busy":
+            "3us"}}, "cache_program": {"on": {"busy": "3us"}}, "program_suspend": {"reads": {"latency": "0ns",
+            "resume": "10us", "interval": "10us", "step": "0ns", "most": 4}}, "erase_suspend": {"off": {}},
+            "read_transfer": {"page": {}}, "slow_die": {"none": {}}, "slc_mode": {"none": {}}, "media": {"table":
+            {"age": "10us", "temperature": -40, "energy": 0, "onset": "1d", "blocks": 2, "layers": 3, "noise": true,
+            "codeword": "2KiB", "correctable": 1, "levels": "matched", "steps": 2, "step": 10, "floor": 0.1,
+            "soft_gain": 10, "soft_reads": 1}}, "bad_blocks": {"none": {}}, "user_capacity": "868352B"}, "ftl":
+            {"mapping": {"dftl": {"cache": "32B"}}, "binding": {"static": {}}, "allocation": {"DPWC": {}},
+            "block_allocation": {"first-fit": {}}, "reclaim_unit": {"block": {}}, "victim": {"fifo": {}},
+            "gc_schedule": {"background": {"free_blocks": 2, "spare_blocks": 2, "idle": "50us", "preempt": "on"}},
+            "migration": {"rcpb": {"quota": "page", "aware": "quality", "selector": true, "fill": 0}}, "separation":
+            {"none": {}}, "paired_page": {"none": {}}, "read_disturb": {"ignore": {}}, "refresh": {"patrol":
+            {"period": "1ms", "retries": 1, "least_age": "1ms"}}, "wear_leveling": {"static": {"threshold": 2}},
+            "slc_cache": {"dynamic": {"share": 1, "leave": 1, "when_full": "direct", "fold": "idle", "low_mark":
+            1}}, "write_buffer": {"lru": {"size": "56KiB", "order": "global", "release": "transferred", "flush":
+            "full", "power_loss": "volatile"}}, "scheduler": {"fifo": {"gc": "preemptible"}}}, "host": {"replay":
+            "batch", "queue_depth": 32, "link": "off", "command_time": "8us", "command_interval": "1us"},
+            "workload": {"generator": "pareto", "request_size": "32768B", "read_fraction": 0.0, "requests": 53},
+            "run": {"executor": "timed", "seed": 1695035412, "checks": "full", "payload": "stamp", "precondition":
+            {"random": "1x"}}}"#,
+    );
+    lived(keys.expect("keys"), None);
+}
+
+/// A dummy page fills the active block that an update of the map was to go to. It opens another one only once there is room.
+#[test]
+fn an_update_of_the_map_finds_room_behind_dummy_pages() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{"device": {"channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 2,
+            "blocks_per_plane": 35, "pages_per_block": 6, "page_size": 512, "cell": "mlc", "program_order":
+            "consecutive", "multiplane": "off", "timing": {"read": "46928ns", "program": "1228027ns", "erase":
+            "3147112ns", "ecc_latency": "20000ns"}, "programming": {"page": {}}, "cache_read": {"off": {}},
+            "cache_program": {"off": {}}, "program_suspend": {"reads": {"latency": "20us", "resume": "0ns",
+            "interval": "0ns", "step": "0ns", "most": 1}}, "erase_suspend": {"off": {}}, "read_transfer":
+            {"sectors": {"codeword": "512B"}}, "slow_die": {"none": {}}, "slc_mode": {"on": {"read": "25us",
+            "program": "1ns", "erase": "3500us", "wear": 1}}, "media": {"formula": {"age": "30d", "temperature": 10,
+            "wear": 0.1, "wear_exponent": 0, "retention": 0.001625, "retention_exponent": 0, "disturb": 0,
+            "disturb_exponent": 5, "energy": 0, "onset": "1d", "blocks": 0, "layers": 3, "noise": true, "codeword":
+            "512B", "correctable": 3, "levels": "matched", "steps": 1, "step": 10, "floor": 0.1, "soft_gain": 10,
+            "soft_reads": 0}}, "bad_blocks": {"none": {}}, "user_capacity": "28672B"}, "ftl": {"mapping": {"dftl":
+            {"cache": "48B"}}, "binding": {"static": {}}, "allocation": {"CDPW": {}}, "block_allocation":
+            {"least-worn": {}}, "reclaim_unit": {"block": {}}, "victim": {"rga": {"d": 3}}, "gc_schedule":
+            {"background": {"free_blocks": 4, "spare_blocks": 200, "idle": "1ms", "preempt": "off"}}, "migration":
+            {"rcpb": {"quota": "page", "aware": "quality", "selector": false, "fill": 0}}, "separation": {"streams":
+            {"streams": 2}}, "paired_page": {"slc-buffer": {"blocks": 4}}, "read_disturb": {"ignore": {}},
+            "refresh": {"errors": {"retries": 1, "least_age": "1d"}}, "wear_leveling": {"none": {}}, "slc_cache":
+            {"off": {}}, "write_buffer": {"lru": {"size": "512B", "order": "channel", "release": "programmed",
+            "flush": "full", "power_loss": "protected"}}, "scheduler": {"fifo": {"gc": "preemptible"}}}, "host":
+            {"replay": "closed", "queue_depth": 1}, "workload": {"trace": "(made of its seed)", "rounds": 2}, "run":
+            {"executor": "timed", "seed": 3786539130, "checks": "full", "payload": "stamp", "precondition":
+            {"sequential": "1x"}}}"#,
+    );
+    lived(keys.expect("keys"), Some((2102564437, 40)));
+}
+
+/// A command fails on two planes, and pages of both wait for their second pass. Each finds one place, and its write ends once.
+#[test]
+fn pages_of_a_command_that_fails_twice_find_one_place_each() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{"device": {"channels": 2, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 4,
+            "blocks_per_plane": 21, "pages_per_block": 9, "page_size": 4096, "cell": "tlc", "program_order":
+            "consecutive", "multiplane": "any", "timing": {"read": "28197ns", "program": "340174ns", "erase":
+            "655359ns", "ecc_latency": "0ns"}, "programming": {"two-pass": {"first": 0.99, "pad_after": "20ms"}},
+            "cache_read": {"on": {"busy": "0ns"}}, "cache_program": {"off": {}}, "program_suspend": {"reads":
+            {"latency": "0ns", "resume": "5us", "interval": "50us", "step": "0ns", "most": 4}}, "erase_suspend":
+            {"off": {}}, "read_transfer": {"sectors": {"codeword": "2KiB"}}, "slow_die": {"none": {}}, "slc_mode":
+            {"on": {"read": "25us", "program": "200us", "erase": "1ns", "wear": 0}}, "media": {"formula": {"age":
+            "30d", "temperature": 30, "wear": 0, "wear_exponent": 1, "retention": 0, "retention_exponent": 0,
+            "disturb": 0.1, "disturb_exponent": 5, "energy": 0, "onset": "1s", "blocks": 2, "layers": 0, "noise":
+            false, "codeword": "1KiB", "correctable": 2, "levels": "default", "steps": 0, "step": 10, "floor": 0.1,
+            "soft_gain": 10, "soft_reads": 1}}, "bad_blocks": {"weibull": {"factory": 0, "life": 1, "shape": 10,
+            "erases": 0.5}}, "wear": {"read_limit": [111, 333]}, "user_capacity": "290816B"}, "ftl": {"map_unit":
+            {"2KiB": {"pad_after": "1ms"}}, "mapping": {"page": {}}, "binding": {"static": {}}, "allocation":
+            {"PDWC": {}}, "block_allocation": {"least-worn": {}}, "reclaim_unit": {"twin": {"pad": false, "lone":
+            "gather", "neighbours": 100}}, "victim": {"stable-greedy": {"settle": 1}}, "gc_schedule":
+            {"cycle-filling": {"free_blocks": 3, "spare_blocks": 4, "pace": "initiator", "preempt": "off"}},
+            "migration": {"off-chip": {}}, "separation": {"none": {}}, "paired_page": {"page-buffer": {}},
+            "read_disturb": {"redftl": {"hot_pages": 3, "shadow": 0.15, "monitor": 0.3, "full": "evict", "evicted":
+            "read-hot", "average": "all", "margin": 15, "attribution": "debt", "blocks_reads": false}}, "refresh":
+            {"none": {}}, "wear_leveling": {"none": {}}, "slc_cache": {"off": {}}, "write_buffer": {"none": {}},
+            "scheduler": {"paq": {"gc": "preemptible", "max_wait": "0ns"}}}, "host": {"replay": "open",
+            "queue_depth": 2, "link": "5MB/s", "command_time": "0ns", "command_interval": "1us"}, "workload":
+            {"trace": "(made of its seed)", "rounds": 2}, "run": {"executor": "timed", "seed": 4277168265, "checks":
+            "full", "payload": "stamp", "precondition": "none"}}"#,
+    );
+    lived(keys.expect("keys"), Some((768650232, 120)));
+}

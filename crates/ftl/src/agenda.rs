@@ -220,6 +220,11 @@ impl<M: Mechanisms> PageMap<M> {
         let stream = if step.op == Op::Pad { self.group.stream } else { self.kernel.streams().of_map() };
         self.group.clear();
         if let Some(first) = self.before_row(domain, stream) {
+            if (first.op, step.op) == (Op::Pad, Op::Combine)
+                && let Some(map) = self.mechanisms.parts_mut().map
+            {
+                map.padded_away(&self.kernel, domain);
+            }
             return first;
         }
         self.group = pages;

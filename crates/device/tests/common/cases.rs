@@ -48,11 +48,8 @@ impl Space {
     pub fn new() -> Space {
         let mut space = Space { dimensions: Vec::new() };
         for seam in seams() {
-            // Those by hints are drawn by `random_hints`, where requests have hints.
-            let is_by_hints = |choice: &&Choice| ["streams", "fdp", "write-hints"].contains(&choice.name);
-            let choices = || seam.choices.iter().filter(|choice| !is_by_hints(choice));
-            let parent = space.add(seam.key, choices().map(|choice| choice.name), None);
-            for (place, choice) in choices().enumerate() {
+            let parent = space.add(seam.key, seam.choices.iter().map(|choice| choice.name), None);
+            for (place, choice) in seam.choices.iter().enumerate() {
                 for param in choice.params {
                     let key = format!("{}.{}.{}", seam.key, choice.name, param.name);
                     space.add(&key, words(param).iter().map(String::as_str), Some((parent, place)));

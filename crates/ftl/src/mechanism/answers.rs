@@ -16,7 +16,7 @@ pub(crate) enum RoomSource {
     Forced,
     /// A victim in a mechanism's hands that is being emptied.
     InWork,
-    /// Buffered pages of a mechanism, if room was short already for this host page.
+    /// Buffered pages of a mechanism, if room was short already for this host page; those of a cache, oldest first.
     Buffered,
     /// Buffered pages of a mechanism, when nothing else is left.
     LastResort,

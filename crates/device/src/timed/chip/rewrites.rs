@@ -156,6 +156,8 @@ fn repair(timed: &mut Timed<'_, '_>, die: Die) {
             // Pages between two passes are in the command as well.
             lost.sort_by_key(|item| item.ppn);
             lost.dedup_by_key(|item| item.ppn);
+            // Those of planes whose failure comes next have places as well by then.
+            command.take_out(|ppn| lost.iter().any(|item| item.ppn == ppn));
         }
         for (was, to) in places(context.device, &failed) {
             let found = lost.iter().position(|item| Some(item.ppn) == was).map(|at| lost.remove(at));

@@ -208,6 +208,17 @@ impl Dftl {
         self.step_in_hand(kernel, domain, group).map(Pending::Act)
     }
 
+    /// A dummy page goes first, and fills the active block that the update in hand was to go to: it is named anew, with room for it. While the
+    /// domain is collected there is room for what its own pages need.
+    pub(crate) fn padded_away(&mut self, kernel: &Kernel, domain: Domain) {
+        let geometry = kernel.geometry();
+        let frontier = kernel.frontier(domain, kernel.streams().of_map());
+        let is_filled = frontier.is_some_and(|place| geometry.slots_left(place.slot) <= geometry.row_slots());
+        if is_filled && (kernel.job(domain).is_none() || self.has_owners_elsewhere) {
+            self.instances[domain.index()].map_op = None;
+        }
+    }
+
     /// The operation for the entry that is wanted; nothing if it could be had at once, or has to wait.
     fn op_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, may_fetch: bool) -> MapNeed {
         let Some(lpn) = self.instances[domain.index()].wanted else { return MapNeed::Nothing };

@@ -190,8 +190,9 @@ impl Agenda for SlcCache {
     fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: RoomSource) -> bool {
         match source {
             RoomSource::Early => self.room_in_cache(kernel, domain, stream),
-            RoomSource::Kept => self.fold_oldest(kernel, domain, true),
-            RoomSource::Forced | RoomSource::InWork | RoomSource::Buffered | RoomSource::LastResort => false,
+            // Not as what is kept: a fold opens units itself, also for updates of a map, which have to be compacted before they take all.
+            RoomSource::Buffered => self.fold_oldest(kernel, domain, true),
+            RoomSource::Kept | RoomSource::Forced | RoomSource::InWork | RoomSource::LastResort => false,
         }
     }
 }

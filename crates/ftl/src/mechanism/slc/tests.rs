@@ -90,7 +90,7 @@ fn what_died_is_counted_when_its_unit_is_erased() {
     let (mut kernel, mut cache) = plane("dynamic", &[]);
     (0..5).for_each(|lpn| assert!(write(&mut kernel, &mut cache, lpn)));
     (0..4).for_each(|lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
-    assert!(cache.room(&mut kernel, FIRST, IN_CACHE, RoomSource::Kept));
+    assert!(cache.room(&mut kernel, FIRST, IN_CACHE, RoomSource::Buffered));
     let unit = kernel.take_job(FIRST).expect("a fold").unit;
     kernel.free_unit(FIRST, unit);
     cache.erased(&mut kernel, FIRST, unit, Some(Why::Fold));
