@@ -20,7 +20,7 @@ use crate::device::{Device, policies};
 use crate::errors::RunError;
 use crate::flash::{Flash, Stamp};
 
-const MAGIC: &[u8; 8] = b"ftlabstB";
+const MAGIC: &[u8; 8] = b"ftlabstC";
 
 /// The bytes that states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";

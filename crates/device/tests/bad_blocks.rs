@@ -511,10 +511,6 @@ fn states_keep_retired_units() {
         config.workload.end = End { requests: Some(200), ..End::default() };
         config.run.seed = seed;
         let mut options = device::Options { save_state: Some(path.clone()), ..device::Options::default() };
-        if config.ftl.get("mapping").name == "dftl" && config.ftl.get("paired_page").name.starts_with("gcmix") {
-            // Updates of translation pages that wait for the end of a victim are not in a state.
-            continue;
-        }
         // Some devices come to their end while they are aged.
         if device::check(&config).is_err() {
             continue;

@@ -161,6 +161,32 @@ fn a_map_in_flash_is_saved_with_its_cache() {
     assert!(dynamic > 5, "{dynamic} cases of entries elsewhere than their pages");
 }
 
+/// Pages of a victim that went under the host's have moved, and their translation pages are updated when it is empty: a state has what waits.
+#[test]
+fn a_map_in_flash_is_saved_with_updates_that_wait_for_a_victim() {
+    let mixing = |mut config: Config| {
+        choose(&mut config.ftl, "paired_page", "gcmix", &[("low", 2.into()), ("high", 40.into())]);
+        let planes = config.device.channels * config.device.dies_per_chip * config.device.planes_per_die;
+        choose(&mut config.ftl, "mapping", "dftl", &[("cache", base::ParamValue::Size(u64::from(planes) * 16))]);
+        (config.device.cell, config.device.pages_per_block) = (Cell::Mlc, config.device.pages_per_block * 2);
+        config.device.blocks_per_plane += 16;
+        device::check(&config).is_ok().then_some(config)
+    };
+    let mut saved = 0;
+    for (number, mut config) in with_map_in_flash().take(200).filter_map(mixing).take(20).enumerate() {
+        saved += 1;
+        let volume = config.device.user_capacity / page_size(&config) * page_size(&config);
+        config.run.precondition = Precondition::Random { volume: 4 * volume };
+        let (file, again) = (File::new(), File::new());
+        let aged_here = saving(&config, &file.0);
+        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {number}: {error}"));
+        assert_eq!(fingerprint(&outcome), aged_here, "case {number}: {config:#?}");
+        saving(&from_state(&config, &file.0), &again.0);
+        assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
+    }
+    assert_eq!(saved, 20, "devices that are saved");
+}
+
 const PROTECTIONS: [&str; 5] = ["lsb-backup", "parity-backup", "slc-buffer", "gcmix", "gcmix-adaptive"];
 
 /// Random devices whose pages are protected in this way.

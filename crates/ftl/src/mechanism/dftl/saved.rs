@@ -1,5 +1,5 @@
 //! A map in flash in a device state: which entries are cached, in order of use, and which of them are newer than
-//! their translation page.
+//! their translation page. Updates that wait are in it too: for trims, and for pages that moved out of a victim that is not empty yet.
 //!
 //! A state is saved between operations, so nothing is wanted, in hand or parked. The translation pages themselves are
 //! logical pages, which the kernel saves.
@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 
 /// Bytes of what a state holds of so many cached entries, and of so many domains.
 pub(crate) fn bytes(entries: u64, domains: u64) -> u64 {
-    entries * 8 + domains * 28
+    entries * 8 + domains * 36
 }
 
 impl Dftl {
@@ -21,9 +21,13 @@ impl Dftl {
         let mut words = Vec::new();
         for (domain, instance) in self.all_domains().zip(&self.instances) {
             debug_assert!(instance.map_op.is_none() && instance.parked.is_none(), "saved between operations only");
-            let trimmed: Vec<u32> =
-                instance.trimmed.iter().copied().filter(|&page| self.causes[page as usize].trimmed).collect();
-            words.extend([self.cache.order(domain).len, trimmed.len() as u32, instance.heard]);
+            let due = |pages: &[u32], is_due: fn(Causes) -> bool| -> Vec<u32> {
+                pages.iter().copied().filter(|&page| is_due(self.causes[page as usize])).collect()
+            };
+            let trimmed = due(&instance.trimmed, |causes| causes.trimmed);
+            let moved = due(&instance.moved, |causes| causes.moved);
+            words.extend([self.cache.order(domain).len, trimmed.len() as u32, instance.heard, moved.len() as u32]);
+            words.push(u32::from(instance.carries) | u32::from(instance.is_paired) << 1);
             words.extend([instance.heard_at, instance.levelled].into_iter().flat_map(halves));
             let mut at = self.cache.order(domain).oldest;
             while at != NONE {
@@ -32,6 +36,7 @@ impl Dftl {
                 at = self.cache.newer(at);
             }
             words.extend(trimmed);
+            words.extend(moved);
         }
         words
     }
@@ -58,6 +63,7 @@ impl Dftl {
 
     fn adopt_domain(&mut self, domain: Domain, words: &mut impl Iterator<Item = u32>) -> Option<()> {
         let [entries, trimmed, heard] = [words.next()?, words.next()?, words.next()?];
+        let (moved, waits) = (words.next()?, words.next().filter(|&waits| waits < 4)?);
         let mut wide = || Some(u64::from(words.next()?) << 32 | u64::from(words.next()?));
         let (heard_at, levelled) = (wide()?, wide()?);
         for _ in 0..entries {
@@ -73,11 +79,22 @@ impl Dftl {
         }
         for _ in 0..trimmed {
             let page = words.next().filter(|&page| self.owner_of_page(page) == domain)?;
-            self.causes[page as usize] = Causes { moved: false, trimmed: true };
+            self.causes[page as usize].trimmed = true;
             self.instances[domain.index()].trimmed.push(page);
+        }
+        for _ in 0..moved {
+            // Pages may lie elsewhere than their entries.
+            let is_known = |&page: &u32| (page as usize) < self.causes.len();
+            let page = words.next().filter(is_known)?;
+            if self.owner_of_page(page) != domain && !self.has_owners_elsewhere {
+                return None;
+            }
+            self.causes[page as usize].moved = true;
+            self.instances[domain.index()].moved.push(page);
         }
         let instance = &mut self.instances[domain.index()];
         (instance.heard, instance.heard_at, instance.levelled) = (heard, heard_at, levelled);
+        (instance.carries, instance.is_paired) = (waits & 1 != 0, waits & 2 != 0);
         Some(())
     }
 
@@ -116,6 +133,8 @@ mod tests {
         }
         saved.cache.make_dirty(saved.cache.slot(2), saved.page_of(Lpn(2)));
         saved.instances[1].levelled = 1 << 40;
+        saved.entry_moved(FIRST, 6);
+        (saved.instances[0].carries, saved.instances[0].is_paired) = (true, true);
         let words = saved.words();
         let mut other = dftl();
         let mut rest = words.iter().copied();
@@ -124,23 +143,28 @@ mod tests {
         }
         assert_eq!((other.words(), rest.next()), (words, None));
         assert!(other.cache.entry(other.cache.slot(2)).is_dirty);
+        assert_eq!(other.instances[0].moved, [saved.page_of(Lpn(6))], "an update that waits for the end of a victim");
+        assert!(other.causes[saved.page_of(Lpn(6)) as usize].moved);
     }
 
     #[test]
     fn what_cannot_be_cached_is_refused() {
-        let domain = |entries: &[[u32; 2]], trimmed: &[u32]| {
-            let mut words = vec![entries.len() as u32, trimmed.len() as u32, 0, 0, 0, 0, 0];
+        let domain = |entries: &[[u32; 2]], trimmed: &[u32], moved: &[u32]| {
+            let mut words = vec![entries.len() as u32, trimmed.len() as u32, 0, moved.len() as u32, 2, 0, 0, 0, 0];
             words.extend(entries.concat());
             words.extend(trimmed);
+            words.extend(moved);
             dftl().adopt_domain(FIRST, &mut words.into_iter())
         };
-        assert!(domain(&[[0, 0], [2, 1]], &[1]).is_some());
-        assert!(domain(&[[1, 0]], &[]).is_none(), "an entry of the other plane");
-        assert!(domain(&[[42, 0]], &[]).is_none(), "a page that does not exist");
-        assert!(domain(&[[0, 0], [0, 0]], &[]).is_none(), "an entry twice");
-        assert!(domain(&[[0, 2]], &[]).is_none(), "neither clean nor dirty");
-        assert!(domain(&[[0, 0], [2, 0], [4, 0], [6, 0]], &[]).is_none(), "more than the cache holds");
-        assert!(domain(&[], &[200]).is_none(), "a translation page that does not exist");
+        assert!(domain(&[[0, 0], [2, 1]], &[1], &[]).is_some());
+        assert!(domain(&[[1, 0]], &[], &[]).is_none(), "an entry of the other plane");
+        assert!(domain(&[[42, 0]], &[], &[]).is_none(), "a page that does not exist");
+        assert!(domain(&[[0, 0], [0, 0]], &[], &[]).is_none(), "an entry twice");
+        assert!(domain(&[[0, 2]], &[], &[]).is_none(), "neither clean nor dirty");
+        assert!(domain(&[[0, 0], [2, 0], [4, 0], [6, 0]], &[], &[]).is_none(), "more than the cache holds");
+        assert!(domain(&[], &[200], &[]).is_none(), "a translation page that does not exist");
+        assert!(domain(&[], &[], &[1]).is_some());
+        assert!(domain(&[], &[], &[200]).is_none(), "an update of a page that does not exist");
         assert!(dftl().adopt_domain(FIRST, &mut [3, 0, 0].into_iter()).is_none(), "too short");
     }
 }
