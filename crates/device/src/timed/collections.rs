@@ -353,7 +353,12 @@ mod tests {
 
     #[test]
     fn pages_that_were_read_are_not_read_again_where_blocks_take_so_many_reads() {
-        let sets = ["device.wear.read_limit=[1000, 9000]", "ftl.read_disturb=refresh", "device.user_capacity=1MiB"];
+        let sets = [
+            "device.wear.read_limit=[1000, 9000]",
+            "ftl.read_disturb=refresh",
+            "device.user_capacity=1MiB",
+            "run.payload=stamp",
+        ];
         let base = config::Base::Preset("tbm-small".into());
         let config = crate::load(&base, &sets.map(String::from), None).expect("a device").config;
         let (device, domain) = (Device::new(&config, false).expect("memory"), Domain::new(0));
@@ -364,11 +369,15 @@ mod tests {
             (collection.step.op, collection.read) = (Op::Move(How::OffChip), read);
             pages.iter().for_each(|&page| collection.group.push(page));
         };
+        let content = Content { data: 7, ..Content::EMPTY };
         take(&mut collections, &[first, second], 1);
+        collections.contents.set(domain, 0, content);
         collections.go_elsewhere(&device, domain);
+        collections.contents.set(domain, 0, Content::EMPTY);
         assert!(collections.is_between_groups(domain) && collections.group(domain).pages().is_empty());
         take(&mut collections, &[first, second], 0);
         assert_eq!(collections.next_read(domain), Some((1, second)), "the controller has the first");
+        assert_eq!(collections.content(domain, 0), content, "and what it holds");
         collections.go_elsewhere(&device, domain);
         collections.erased(device.flash.geometry(), Unit::new(0));
         take(&mut collections, &[first, second], 0);
