@@ -12,7 +12,7 @@ use crate::errors::Refusal;
 use crate::pages::{MAX_PARTS, Parts};
 
 /// Bytes of a sector, which is not divided.
-const SECTOR: u32 = 512;
+pub(crate) const SECTOR: u32 = 512;
 
 /// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.
 pub(crate) fn geometry(config: &Config) -> Geometry {

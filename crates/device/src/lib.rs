@@ -18,6 +18,7 @@ pub mod memory;
 mod pages;
 mod policy;
 mod precondition;
+mod promises;
 mod restart;
 mod schedule;
 mod scheduler;
@@ -93,6 +94,7 @@ pub fn seams() -> Vec<&'static Seam> {
     let mut seams = ftl::seams();
     seams.push(&buffer::SEAM);
     seams.push(&scheduler::SEAM);
+    seams.push(&promises::DLFEAT);
     seams
 }
 
@@ -528,6 +530,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         device.recorder.utilisation_table(),
     ];
     tables.extend(device.recorder.tenant_latency_table());
+    tables.extend(device.recorder.windows.as_ref().map(|windows| windows.table()));
     tables.extend(device.locality.as_ref().map(Locality::table));
     tables.extend(device.recorder.split.iter().flat_map(|split| split.tables()));
     if let Some(buffer) = device.recorder.buffer()
@@ -548,6 +551,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         object.insert("end_of_life".into(), end);
     }
     if let Some(object) = summary.as_object_mut() {
+        object.insert("promises".into(), promises::told(config));
         object.insert("precondition".into(), aged);
         object.insert("workload".into(), tally(workload));
     }

@@ -19,7 +19,20 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "set `ftl.mapping = \"page\"`, or `ftl.gc_schedule = \"background\"`",
         );
     }
+    if schedule == "windows" && config.ftl.get("mapping").name == "fast" {
+        return refuse(
+            "keeps blocks free for the writes of a window, and hybrid mapping merges log blocks whatever is free"
+                .into(),
+            "set `ftl.mapping = \"page\"`, or `ftl.gc_schedule = \"background\"`",
+        );
+    }
     let Some(executor) = config.run.timeless() else { return Ok(()) };
+    if schedule == "windows" {
+        return refuse(
+            format!("lets collections wait until a window is over, and under `{executor}` no time passes"),
+            "set `run.executor = \"timed\"`, or `ftl.gc_schedule = \"threshold\"`",
+        );
+    }
     if schedule == "paced" {
         // What keeps step with the host begins at the same mark without time.
         return Ok(());

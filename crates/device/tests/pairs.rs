@@ -30,7 +30,10 @@ use table::{Reasons, table};
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairs.txt");
 
 /// Seams whose choices are policies that any device can have; those of the mapping are a dimension of their own.
-const POLICIES: [&str; 5] = ["mapping", "binding", "block_allocation", "victim", "scheduler"];
+const POLICIES: [&str; 6] = ["mapping", "binding", "block_allocation", "victim", "scheduler", "deallocated_reads"];
+
+/// The lengths of deterministic windows, and of those between them.
+const WINDOWS: [(&str, u64); 2] = [("deterministic", 5_000_000), ("nondeterministic", 15_000_000)];
 
 const EXECUTORS: [(&str, Executor); 2] = [("count", Executor::Count), ("timed", Executor::Timed)];
 
@@ -129,8 +132,8 @@ impl Mechanism {
                 (Mechanism::Choice(first, _), Mechanism::Choice(second, _)) => first == second,
                 (Mechanism::Feature(first, _), Mechanism::Feature(second, _)) => first == second,
                 // It always gives way: there is nothing to choose.
-                (Mechanism::Choice("gc_schedule", "paced"), Mechanism::Preemption)
-                | (Mechanism::Preemption, Mechanism::Choice("gc_schedule", "paced")) => true,
+                (Mechanism::Choice("gc_schedule", "paced" | "windows"), Mechanism::Preemption)
+                | (Mechanism::Preemption, Mechanism::Choice("gc_schedule", "paced" | "windows")) => true,
                 _ => self.is_fault() && other.is_fault(),
             }
     }
@@ -373,6 +376,10 @@ impl Pair {
         let preempt = ("preempt", if preempts { "on" } else { "off" }.into());
         match self.chosen("gc_schedule") {
             Some("paced") => choose(ftl, "gc_schedule", "paced", &[free]),
+            Some("windows") => {
+                let [inside, between] = WINDOWS.map(|(name, ns)| (name, Duration(ns).into()));
+                choose(ftl, "gc_schedule", "windows", &[free, ("stock", 4.into()), inside, between]);
+            }
             Some(name) => choose(ftl, "gc_schedule", name, &[free, preempt]),
             None if preempts => choose(ftl, "gc_schedule", "background", &[free, preempt]),
             None => choose(ftl, "gc_schedule", "threshold", &[free]),

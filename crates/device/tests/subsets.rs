@@ -32,6 +32,8 @@ const GCMIX: u32 = 16;
 const SUBSETS: u32 = 32;
 const MAPPINGS: [&str; 2] = ["page", "dftl"];
 const SCHEDULES: [&str; 2] = ["forwarding", "cycle-filling"];
+/// Those of random devices: the papers know no windows.
+const ALL_SCHEDULES: [&str; 3] = [SCHEDULES[0], SCHEDULES[1], "windows"];
 
 /// Some of the five on a device.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +89,10 @@ impl Subset {
         }
         let free = ("free_blocks", free_blocks.into());
         choose(ftl, "gc_schedule", self.schedule, &[free]);
+        if self.schedule == "windows" {
+            let lengths = ["deterministic", "nondeterministic"].map(|name| (name, Duration(20_000_000).into()));
+            choose(ftl, "gc_schedule", "windows", &[free, ("stock", 4.into()), lengths[0], lengths[1]]);
+        }
         if self.has(IPR) {
             choose(ftl, "read_disturb", "ipr", ipr);
         }
@@ -286,7 +292,7 @@ fn every_subset_runs_and_each_member_does_its_part() {
 fn random_device(seed: u64) -> (Subset, Config) {
     let mut random = Chance::new(seed, "subset");
     let members = (seed % u64::from(SUBSETS)) as u32;
-    let schedule = if members & AHEAD == 0 { "threshold" } else { *pick::<&str>(&mut random, &SCHEDULES) };
+    let schedule = if members & AHEAD == 0 { "threshold" } else { *pick::<&str>(&mut random, &ALL_SCHEDULES) };
     let mapping = *pick::<&str>(&mut random, &MAPPINGS);
     let subset = Subset { mapping, schedule, members };
     let mut config = random_device_of(subset, seed, &mut random);

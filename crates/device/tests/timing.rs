@@ -27,6 +27,8 @@ mod suspends;
 mod tenants;
 #[path = "timing/two_pass.rs"]
 mod two_pass;
+#[path = "timing/windows.rs"]
+mod windows;
 
 use base::{Cell, Duration, Multiplane, ProgramOrder};
 use common::*;

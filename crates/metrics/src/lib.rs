@@ -21,6 +21,7 @@ pub mod timeline;
 pub mod usage;
 pub mod utilisation;
 pub mod wear;
+mod windows;
 
 pub use admission::Admission;
 pub use counters::Counters;
@@ -36,3 +37,4 @@ pub use tenants::TenantFigures;
 pub use timeline::{Timeline, TimelineEnd, Track};
 pub use usage::{Stopwatch, Usage};
 pub use wear::Wear;
+pub use windows::{WindowEnd, WindowFigures};

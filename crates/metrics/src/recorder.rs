@@ -13,6 +13,7 @@ use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
 use crate::tenants::TenantFigures;
 use crate::utilisation::BusyTime;
+use crate::windows::{WindowEnd, WindowFigures};
 
 /// The shape of the device, as far as the recorder needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,8 @@ pub struct Recorder {
     pub admission: Option<Box<Admission>>,
     /// By tenant, where several hosts share the device.
     tenants: Vec<TenantFigures>,
+    /// Of deterministic windows, where the drive promises any.
+    pub windows: Option<Box<WindowFigures>>,
     start: Instant,
     end: Instant,
     /// When the row by time closes.
@@ -131,6 +134,7 @@ impl Recorder {
             split: None,
             admission: None,
             tenants: Vec::new(),
+            windows: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),
@@ -167,6 +171,9 @@ impl Recorder {
         self.counters.request(kind, bytes);
         if self.shape.timed {
             self.record_latency(kind, arrived, now);
+            if let Some(windows) = &mut self.windows {
+                windows.completed(kind, arrived, now, bytes);
+            }
         }
         if kind == RequestKind::Write && self.counters.bytes_written >= self.volume_due {
             self.close_volume_row(now);
@@ -356,6 +363,9 @@ impl Recorder {
     pub fn finish(&mut self, now: Instant) {
         self.tick(now);
         self.end = self.end.max(now);
+        if let Some(windows) = &mut self.windows {
+            windows.ends(now, WindowEnd::Time);
+        }
         let sample = self.sample(now);
         self.by_time.finish(now, sample, true);
         self.by_volume.finish(now, sample, false);

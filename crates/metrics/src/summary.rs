@@ -30,7 +30,8 @@ pub struct Report<'a> {
     pub usage: Usage,
 }
 
-/// The summary object. `latency_parts` is there where latencies were split, `tenants` where several hosts share the device.
+/// The summary object. `latency_parts` is there where latencies were split, `tenants` where several hosts share the device, `windows`
+/// where it promises deterministic ones.
 pub fn summary(report: &Report<'_>) -> Value {
     let recorder = report.recorder;
     let counters = &recorder.totals();
@@ -58,6 +59,9 @@ pub fn summary(report: &Report<'_>) -> Value {
     }
     if let (Some(tenants), Some(object)) = (recorder.tenants(), summary.as_object_mut()) {
         object.insert("tenants".into(), tenants);
+    }
+    if let (Some(windows), Some(object)) = (&recorder.windows, summary.as_object_mut()) {
+        object.insert("windows".into(), windows.to_json(recorder.elapsed_ns()));
     }
     summary
 }

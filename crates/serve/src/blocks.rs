@@ -93,8 +93,8 @@ pub trait Blocks: Send + Sync {
     /// [`Error::Io`] or [`Error::NoSpace`]: then it is not known what would.
     fn flush(&self) -> Result<(), Error>;
 
-    /// Discards `length` bytes from `offset` on: they read as zeros, and after the next flush they do so for good. Parts
-    /// of a map unit at the edges are zeroed too.
+    /// Discards `length` bytes from `offset` on: they read as zeros, or as the device promises, and after the next flush they do so for
+    /// good. Parts of a map unit at the edges do too.
     ///
     /// # Errors
     /// As [`Blocks::write`].

@@ -86,7 +86,7 @@ impl Blocks for ServedDrive {
     }
 
     fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error> {
-        if may_trim {
+        if may_trim && self.drive()?.deallocated() == 0 {
             self.trim(offset, length)?;
         } else {
             // In pieces, so that others get their turn.

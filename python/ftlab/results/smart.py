@@ -1,5 +1,8 @@
 """A run in the names of drives' own logs: NVMe's SMART log, and C0h, the extended one of OCP.
 
+Before them stands what a drive promises: Identify Controller and Identify Namespace, and where it has deterministic windows
+the log of them (Predictable Latency Per NVM Set).
+
 Drives with flexible data placement have the statistics and the counts of events of its logs too (NVM Express TP4146).
 
 The names are those that `nvme smart-log` and `nvme ocp smart-add-log` print (NVM Express Base Specification 2.0; OCP
@@ -108,9 +111,52 @@ def _of_fdp(value: Callable[[Summary], int | float | None]) -> Callable[[Summary
     return lambda summary: value(summary) if _is_fdp(summary) else None
 
 
-SMART, C0H, FDP = "SMART", "C0h", "FDP"
+def _blocks(name: str) -> Callable[[Summary], int | float | None]:
+    """A size of the promises in logical blocks, from 0 on as NVMe has it."""
+
+    def value(summary: Summary) -> int | float | None:
+        promises = summary.get("promises")
+        return None if promises is None else int(promises[name] // promises["logical_block_bytes"]) - 1
+
+    return value
+
+
+def _dlfeat(s: Summary) -> int | None:
+    """The three bits of what deallocated blocks read as."""
+    return {"zeros": 1, "ones": 2}.get(s.get("promises", {}).get("dlfeat"))
+
+
+def _has_windows(s: Summary) -> bool:
+    return "windows" in s
+
+
+IDENTIFY, PLM, SMART, C0H, FDP = "Identify", "PLM", "SMART", "C0h", "FDP"
 
 FIELDS = (
+    Field(IDENTIFY, "AWUN", "`promises.awun_bytes`, in blocks from 0 on", _blocks("awun_bytes")),
+    Field(IDENTIFY, "AWUPF", "`promises.awupf_bytes`, likewise", _blocks("awupf_bytes")),
+    Field(IDENTIFY, "NAWUPF", "`promises.nawupf_bytes`, likewise", _blocks("nawupf_bytes")),
+    Field(IDENTIFY, "NABSPF", "`promises.nabspf_bytes`, likewise", _blocks("nabspf_bytes")),
+    Field(IDENTIFY, "DLFEAT", "`promises.dlfeat`: 1, zeros; 2, bytes of FFh", _dlfeat),
+    Field(
+        PLM,
+        "DTWIN Time Maximum",
+        "`promises.predictable_latency.dtwin_s`, in ms",
+        lambda s: 1000 * s["promises"]["predictable_latency"]["dtwin_s"],
+    ),
+    Field(
+        PLM,
+        "NDWIN Time Minimum",
+        "`promises.predictable_latency.ndwin_s`, in ms",
+        lambda s: 1000 * s["promises"]["predictable_latency"]["ndwin_s"],
+    ),
+    Field(
+        PLM,
+        "DTWIN Writes Typical",
+        "`promises.predictable_latency.dtwin_writes_bytes`, in bytes",
+        _at("promises", "predictable_latency", "dtwin_writes_bytes"),
+    ),
+    Field(PLM, "Deterministic Excursions", "`windows.excursions`", _at("windows", "excursions")),
     Field(SMART, "critical_warning", "`end_of_life.reached`: 8, media are read-only", _warning),
     Field(SMART, "available_spare", "`policy.bad_blocks.spare`, in %; 100 where no block fails", _spare),
     Field(
@@ -169,7 +215,8 @@ FIELDS = (
 
 def _fields(result: Result) -> list[Field]:
     """Those of the logs that the drive has."""
-    return [field for field in FIELDS if field.log != FDP or _is_fdp(result.summary)]
+    absent = {FDP: not _is_fdp(result.summary), PLM: not _has_windows(result.summary)}
+    return [field for field in FIELDS if not absent.get(field.log, False)]
 
 
 def values(result: Result) -> dict[str, dict[str, int | float | None]]:

@@ -143,6 +143,7 @@ def run_summary(result: Result, name: str) -> str:
         _host(result),
         _tenants(result),
         _latencies(result),
+        _windows(result),
         _latency_parts(result),
         _flash(result),
         _drive(result),
@@ -432,6 +433,12 @@ def _tenants(result: Result) -> str:
 def _latencies(result: Result) -> str:
     rows = [[f"  {name}", *cells] for name, *cells in latency_rows(result.summary["host"])]
     return columns([["latency", *PERCENTILES], *rows], align="<>") if rows else ""
+
+
+def _windows(result: Result) -> str:
+    from ftlab.results import windows
+
+    return windows.described(result.summary)
 
 
 NAMED = 3

@@ -284,6 +284,8 @@ seam!(
     ]
 );
 
+seam!(DEALLOCATED_READS, "deallocated_reads", [plain("zeros"), plain("ones")]);
+
 static GENERATORS: &[Choice] = &[
     plain("uniform"),
     plain("sequential"),
@@ -336,6 +338,7 @@ pub fn registry() -> Registry {
         &SLC_CACHE,
         &WRITE_BUFFER,
         &SCHEDULER,
+        &DEALLOCATED_READS,
     ];
     let features = vec![
         &programming::PROGRAMMING,

@@ -36,6 +36,12 @@ const PARAMS: &[Param] = &[
          programmed, and a write with FUA until it is; `protected`: capacitors give the time to save it, and both are done at \
          once.",
     ),
+    Param {
+        name: "atomic_write",
+        kind: ParamKind::Size { default: 0, min: 0, max: 1_099_511_627_776 },
+        doc: "Writes of at most so many bytes are after a power cut wholly there or not at all (AWUPF, NAWUPF): they enter a protected \
+              buffer as a whole. Up to a page, in one page, they always are. Executors without bytes only say so.",
+    },
 ];
 
 static CHOICES: &[Choice] = &[
@@ -79,7 +85,42 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             format!("`size` can be at most {}", print(config.device.user_capacity)),
         );
     }
+    check_units(config, size / page, page)
+}
+
+/// Refuses units that a buffer of so many pages cannot keep together.
+fn check_units(config: &Config, pages: u64, page: u64) -> Result<(), Refusal> {
+    let selection = config.ftl.get("write_buffer");
+    let (unit, sector) = (selection.size("atomic_write"), u64::from(crate::gang::SECTOR));
+    let print = config::print_size;
+    let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
+    if unit % sector != 0 {
+        let message =
+            format!("writes of {} at most, of which none is torn, are not made of sectors of 512", print(unit));
+        return refuse(message, format!("set `atomic_write` to {}", print(unit / sector * sector)));
+    }
+    if unit > page && !is_protected(selection) {
+        return refuse(
+            format!(
+                "a power cut takes a volatile write buffer along, and pages of a write of {} that were programmed before cannot be taken back",
+                print(unit)
+            ),
+            format!("set `power_loss = \"protected\"`, or `atomic_write` to {} at most", print(page)),
+        );
+    }
+    // It may begin and end within pages.
+    if unit > page && unit.div_ceil(page) + 1 > pages {
+        return refuse(
+            format!("a write buffer of {} does not hold all pages of a write of {}", print(pages * page), print(unit)),
+            format!("`atomic_write` can be at most {}", print((pages.max(2) - 1) * page)),
+        );
+    }
     Ok(())
+}
+
+/// The largest write that a protected buffer takes as a whole, if it is more than a page may be.
+pub(crate) fn largest_unit(selection: &Selection) -> Option<u64> {
+    if is_protected(selection) { Some(selection.size("atomic_write")).filter(|&unit| unit > 0) } else { None }
 }
 
 /// True if a buffer keeps its pages when the power goes off.

@@ -17,7 +17,7 @@ mod tests;
 use base::{Instant, Lpn, Queue, Selection};
 use config::Config;
 
-pub(crate) use self::choices::{SEAM, check, is_protected};
+pub(crate) use self::choices::{SEAM, check, is_protected, largest_unit};
 use self::index::{Index, NONE};
 use self::lists::{Links, Lists};
 pub(crate) use self::pieces::{Pieces, Written};

@@ -11,6 +11,8 @@ pub enum BrokenPromise {
     ReordersOverFlush,
     /// Discards are not written down.
     ForgetsDiscards,
+    /// Requests enter a protected buffer page by page, whatever is promised.
+    TearsUnits,
     /// A unit is erased before the copies of its pages are programmed; only where pages wait for others.
     ErasesEarly,
 }

@@ -15,22 +15,24 @@ struct BufferedBytes {
 #[derive(Clone)]
 pub(super) struct BufferBytes {
     page_size: usize,
+    /// What was never written, or discarded, is full of this.
+    deallocated: u8,
     entries: Vec<Option<BufferedBytes>>,
 }
 
 impl BufferBytes {
-    pub(super) fn new(page_size: u64) -> BufferBytes {
-        BufferBytes { page_size: page_size as usize, entries: Vec::new() }
+    pub(super) fn new(page_size: u64, deallocated: u8) -> BufferBytes {
+        BufferBytes { page_size: page_size as usize, deallocated, entries: Vec::new() }
     }
 
-    /// A page enters the buffer; what is not written of it is zeros, or lies in the array.
-    pub(super) fn begin(&mut self, slot: u32, over_zeros: bool) {
+    /// A page enters the buffer; what is not written of it is deallocated, or lies in the array.
+    pub(super) fn begin(&mut self, slot: u32, over_discard: bool) {
         let slot = slot as usize;
         if slot >= self.entries.len() {
             self.entries.resize_with(slot + 1, || None);
         }
-        let is_written = vec![over_zeros; self.page_size / SECTOR as usize];
-        self.entries[slot] = Some(BufferedBytes { bytes: vec![0; self.page_size], is_written });
+        let is_written = vec![over_discard; self.page_size / SECTOR as usize];
+        self.entries[slot] = Some(BufferedBytes { bytes: vec![self.deallocated; self.page_size], is_written });
     }
 
     fn entry(&self, slot: u32) -> &BufferedBytes {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use base::{Instant, Request, RequestKind};
 use config::Config;
+use config::model::Precondition;
 use engine::FlatArray;
 use engine::memory::{in_words, room};
 use nand::Image;
@@ -66,11 +67,13 @@ pub(crate) fn restarted(config: &Config, mut drive: Drive, image: Option<&Path>)
 
 /// A host that knows what it wrote.
 pub(crate) struct CheckingHost {
-    /// By sector, the number of its newest write; [`NEVER`] and [`ZEROS`] are none.
+    /// By sector, the number of its newest write; [`NEVER`] and [`DISCARDED`] are none.
     versions: FlatArray,
     writes: u32,
-    /// Sectors that were never written are zeros: the drive was pristine.
+    /// Sectors that were never written hold what discarded ones do: the drive was pristine.
     knows_all: bool,
+    /// The byte of those.
+    deallocated: u8,
     /// The data of a request.
     bytes: Vec<u8>,
     /// Sectors that were read and compared, by the workload and after the restart.
@@ -83,7 +86,7 @@ pub(crate) struct CheckingHost {
 /// The number of a sector that was not written.
 const NEVER: u32 = 0;
 /// That of one that was discarded.
-const ZEROS: u32 = 1;
+const DISCARDED: u32 = 1;
 /// That of one whose last write was refused, or may be lost, at the end of the drive's life.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -94,7 +97,11 @@ impl CheckingHost {
             RunError::from(ftl::OutOfMemory { megabytes: CheckingHost::bytes(drive.size()) / 1_000_000, reason })
         })?;
         let (checked, checked_after, unknown) = (0, 0, 0);
-        Ok(CheckingHost { versions, writes: ZEROS, knows_all, bytes: Vec::new(), checked, checked_after, unknown })
+        let deallocated = drive.deallocated();
+        // Preconditioning writes zeros.
+        let knows_all = knows_all && (deallocated == 0 || drive.config().run.precondition == Precondition::None);
+        let (writes, bytes) = (DISCARDED, Vec::new());
+        Ok(CheckingHost { versions, writes, knows_all, deallocated, bytes, checked, checked_after, unknown })
     }
 
     /// Bytes of memory that it takes for so many of the drive.
@@ -153,12 +160,12 @@ impl CheckingHost {
             RequestKind::Flush => drive.flush()?,
             RequestKind::Trim => {
                 drive.trim(offset, length)?;
-                (first..end).for_each(|sector| self.versions[sector as usize] = ZEROS);
+                (first..end).for_each(|sector| self.versions[sector as usize] = DISCARDED);
             }
             RequestKind::Write => {
                 // After so many they begin anew; nobody lives to see it.
                 self.writes = (self.writes + 1) % UNKNOWN;
-                self.writes = self.writes.max(ZEROS + 1);
+                self.writes = self.writes.max(DISCARDED + 1);
                 bytes.resize(length as usize, 0);
                 for (sector, bytes) in (first..).zip(bytes.chunks_mut(SECTOR as usize)) {
                     fill(bytes, sector, self.writes);
@@ -186,8 +193,8 @@ impl CheckingHost {
                 continue;
             }
             known += 1;
-            let mut expected = [0; SECTOR as usize];
-            if version > ZEROS {
+            let mut expected = [self.deallocated; SECTOR as usize];
+            if version > DISCARDED {
                 fill(&mut expected, sector, version);
             }
             assert!(

@@ -29,6 +29,7 @@ use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::flash::{Content, Fault};
 use crate::pages::Share;
+use crate::promises;
 use broken::BrokenPromise;
 pub use cache::SECTOR;
 use cache::{BufferBytes, put};
@@ -73,6 +74,8 @@ pub struct Drive {
     device: Device,
     buffer: Option<Box<Buffer>>,
     cache: BufferBytes,
+    /// What was never written, or discarded, is full of this.
+    deallocated: u8,
     /// Where the buffer outlives the power.
     protected: Option<Protected>,
     trims: Trims,
@@ -118,9 +121,20 @@ impl Drive {
         u64::from(self.pages) * self.page_size()
     }
 
-    /// Bytes of a page: a write of so many, aligned, is never torn.
+    /// Bytes of a page.
     pub fn page_size(&self) -> u64 {
         self.device.page_size.bytes()
+    }
+
+    /// A write of at most so many bytes is after a power cut wholly there or not at all. One of at most a page is that if it crosses no
+    /// border of pages.
+    pub fn atomic_size(&self) -> u64 {
+        promises::atomic_size(&self.config)
+    }
+
+    /// The byte that sectors are full of which were discarded, or never written.
+    pub fn deallocated(&self) -> u8 {
+        self.deallocated
     }
 
     /// True if the drive takes no writes.
@@ -235,7 +249,7 @@ impl Drive {
         if let Some(slot) = buffered
             && (self.cache.has(slot, part.from, part.to) || self.device.ftl.lookup(part.lpn).is_none())
         {
-            // Beside what was written lie zeros.
+            // Beside what was written nothing was.
             self.cache.read(slot, part.from, data);
             self.device.recorder.counters.buffer_read_hits += 1;
             self.buffer.as_deref_mut().expect("it has the page").touch(slot);
@@ -265,7 +279,7 @@ impl Drive {
     /// for the same request.
     fn read_page(&mut self, lpn: Lpn, page: &mut [u8], parts: u8, read: &mut BTreeSet<u32>) -> Result<(), DriveError> {
         if self.trims.is_pending(lpn) {
-            page.fill(0);
+            page.fill(self.deallocated);
             return Ok(());
         }
         self.check_readable(lpn)?;
@@ -275,7 +289,7 @@ impl Drive {
         }
         match self.device.read_content_after(lpn, parts, read) {
             None => {
-                page.fill(0);
+                page.fill(self.deallocated);
                 Ok(())
             }
             Some(content) => self.unpack(lpn, content.data, page),
@@ -311,14 +325,7 @@ impl Drive {
     /// # Errors
     /// [`DriveError`].
     pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), DriveError> {
-        self.takes_writes()?;
-        self.make_room(offset, data.len())?;
-        for part in self.parts(offset, data.len()) {
-            self.write_part(&part, Some(&data[part.at..][..part.to - part.from]), fua)?;
-        }
-        self.end_write(fua)?;
-        self.count(RequestKind::Write, data.len());
-        self.is_up()
+        self.write_all(offset, data.len(), Some(data), fua)
     }
 
     /// Writes zeros that take room.
@@ -326,13 +333,31 @@ impl Drive {
     /// # Errors
     /// [`DriveError`].
     pub fn write_zeros(&mut self, offset: u64, length: u64, fua: bool) -> Result<(), DriveError> {
+        self.write_all(offset, length as usize, None, fua)
+    }
+
+    fn write_all(&mut self, offset: u64, length: usize, data: Option<&[u8]>, fua: bool) -> Result<(), DriveError> {
         self.takes_writes()?;
-        self.make_room(offset, length as usize)?;
-        for part in self.parts(offset, length as usize) {
-            self.write_part(&part, None, fua)?;
+        let (pages, atomic) = (self.parts(offset, length).count(), self.atomic_size());
+        let tears = self.broken == Some(BrokenPromise::TearsUnits);
+        let is_unit = pages > 1 && length as u64 <= atomic && atomic > self.page_size() && !tears;
+        if !tears {
+            self.make_room(offset, length)?;
         }
+        if is_unit {
+            self.make_slots(pages + 1)?;
+            self.with_slots(|protected, _| protected.begin_unit());
+        }
+        let written = self.parts(offset, length).try_for_each(|part| {
+            let bytes = data.map(|data| &data[part.at..][..part.to - part.from]);
+            self.write_part(&part, bytes, fua)
+        });
+        if is_unit && !self.device.flash.is_off() {
+            self.with_slots(Protected::end_unit);
+        }
+        written?;
         self.end_write(fua)?;
-        self.count(RequestKind::Write, length as usize);
+        self.count(RequestKind::Write, length);
         self.is_up()
     }
 
@@ -358,7 +383,7 @@ impl Drive {
             self.check_readable(part.lpn)?;
         }
         let Some(buffer) = self.buffer.as_deref() else {
-            let mut page = vec![0; whole];
+            let mut page = vec![self.deallocated; whole];
             let (offset, size) = self.span_of(part);
             let share = self.device.parts.share(part.lpn, !covers, offset, size);
             if share.old > 0 {
@@ -372,16 +397,16 @@ impl Drive {
             self.evict_oldest()?;
         }
         if is_new {
-            self.make_slot()?;
+            self.make_slots(1)?;
         }
-        let over_zeros = self.trims.write(part.lpn);
+        let over_discard = self.trims.write(part.lpn);
         let (offset, size) = self.span_of(part);
         let buffer = self.buffer.as_deref_mut().expect("there is one");
-        let written = buffer.pieces.written(part.lpn, !covers && !over_zeros, offset, size);
+        let written = buffer.pieces.written(part.lpn, !covers && !over_discard, offset, size);
         let age = buffer.age();
         let slot = buffer::accept(&mut self.device, buffer, part.lpn, written, age);
         if is_new {
-            self.cache.begin(slot, over_zeros);
+            self.cache.begin(slot, over_discard);
         }
         self.cache.write(slot, part.from, part.to, data);
         if fua && !buffer.is_protected {
@@ -406,13 +431,13 @@ impl Drive {
         self.is_up()
     }
 
-    /// A page that enters the buffer finds a slot where it outlives the power.
-    fn make_slot(&mut self) -> Result<(), DriveError> {
-        if self.protected.as_ref().is_none_or(Protected::has_room) {
+    /// So many pages that enter the buffer find slots where they outlive the power.
+    fn make_slots(&mut self, pages: usize) -> Result<(), DriveError> {
+        if self.protected.as_ref().is_none_or(|protected| protected.has_room(pages)) {
             return Ok(());
         }
         self.look_at_waiting();
-        if self.protected.as_ref().is_some_and(|protected| !protected.has_room()) {
+        if self.protected.as_ref().is_some_and(|protected| !protected.has_room(pages)) {
             self.make_trims_last()?;
             self.device.fill_up();
             self.look_at_waiting();
@@ -485,7 +510,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Discards `length` bytes: they read as zeros, and last when a flush after it is acknowledged.
+    /// Discards `length` bytes: they read as deallocated ones, and last when a flush after it is acknowledged.
     ///
     /// # Errors
     /// [`DriveError`].
@@ -493,18 +518,16 @@ impl Drive {
         self.takes_writes()?;
         let page = self.page_size();
         let (first, end) = (offset.div_ceil(page), (offset + length) / page);
-        if first >= end {
-            // No whole page.
-            for part in self.parts(offset, length as usize) {
-                self.write_part(&part, None, false)?;
-            }
-            self.end_write(false)?;
-            return self.is_up();
-        }
-        let edges = [(offset, first * page - offset), (end * page, offset + length - end * page)];
+        // Parts of pages are written with what a discarded page holds; without a whole page there is one such part.
+        let edges = if first >= end {
+            [(offset, length), (0, 0)]
+        } else {
+            [(offset, first * page - offset), (end * page, offset + length - end * page)]
+        };
         for (offset, length) in edges.into_iter().filter(|edge| edge.1 > 0) {
             for part in self.parts(offset, length as usize) {
-                self.write_part(&part, None, false)?;
+                let bytes = vec![self.deallocated; part.to - part.from];
+                self.write_part(&part, Some(&bytes), false)?;
             }
             self.end_write(false)?;
         }
@@ -581,7 +604,7 @@ impl Drive {
         let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
         let lpn = buffer.page(slot).lpn;
         let Share { touched, old } = buffer.share(buffer.page(slot));
-        let mut page = vec![0; self.page_size() as usize];
+        let mut page = vec![self.deallocated; self.page_size() as usize];
         if !self.cache.is_whole(slot) {
             self.read_old(lpn, &mut page, old)?;
         }
@@ -616,7 +639,7 @@ impl Drive {
     fn program(&mut self, lpn: Lpn, page: &[u8], touched: u8) -> Result<(), DriveError> {
         let was_discarded = self.trims.write(lpn);
         if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
-            let mut torn = vec![0; page.len()];
+            let mut torn = vec![self.deallocated; page.len()];
             self.read_old(lpn, &mut torn, 1)?;
             let half = page.len() / 2;
             torn[..half].copy_from_slice(&page[..half]);

@@ -13,6 +13,7 @@ use super::trims::Trims;
 use super::{Drive, DriveError, checkpoint};
 use crate::device::{Device, policies};
 use crate::errors::{Refusal, RunError};
+use crate::promises::deallocated_byte;
 use crate::{buffer, flash, foresight, gang, lives};
 
 /// Refuses devices that cannot be drives of real bytes.
@@ -95,7 +96,13 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 /// Slots of the image for a write buffer that outlives the power.
 pub(crate) fn slots(config: &Config) -> u32 {
     let buffer = config.ftl.get("write_buffer");
-    if buffer::is_protected(buffer) { protected::slots(buffer.size("size") / gang::page_size(config)) } else { 0 }
+    if !buffer::is_protected(buffer) {
+        return 0;
+    }
+    let page = gang::page_size(config);
+    // All pages of a unit, of which the first and the last may be there in part, and one slot more.
+    let of_unit = buffer::largest_unit(buffer).map_or(0, |unit| unit.div_ceil(page) + 2);
+    protected::slots(buffer.size("size") / page, of_unit)
 }
 
 /// The text that has to be the same whenever an image is opened: the device and its FTL.
@@ -187,7 +194,8 @@ impl Drive {
             config: config.clone(),
             device,
             buffer,
-            cache: BufferBytes::new(page_size),
+            cache: BufferBytes::new(page_size, deallocated_byte(config)),
+            deallocated: deallocated_byte(config),
             protected: None,
             trims: Trims::new(pages as u32, page_size),
             pages: pages as u32,
@@ -254,7 +262,8 @@ impl Drive {
 
     /// Puts back the content that the write buffer had when the power went off.
     fn find_buffer(&mut self) -> Result<(), RunError> {
-        let (protected, found) = Protected::find(self.image(), self.pages).map_err(RunError::Input)?;
+        let pages = self.pages;
+        let (protected, found) = Protected::find(self.image_mut(), pages).map_err(RunError::Input)?;
         self.protected = Some(protected);
         self.restart.buffered_pages = found.len() as u64;
         for slot in found {
@@ -292,8 +301,8 @@ impl Drive {
         while open.is_none() && self.buffer.as_deref().is_some_and(|buffer| buffer.room() == 0) {
             self.evict_oldest()?;
         }
-        let over_zeros = self.trims.write(lpn);
-        let is_whole = over_zeros || is_written.iter().all(|&is| is);
+        let over_discard = self.trims.write(lpn);
+        let is_whole = over_discard || is_written.iter().all(|&is| is);
         let buffer = self.buffer.as_deref_mut().expect("only a buffer has slots");
         let mut page = open;
         for (sector, _) in (0..).zip(is_written).filter(|(_, is)| **is) {
@@ -302,7 +311,7 @@ impl Drive {
             let age = buffer.age();
             let slot = buffer::accept(&mut self.device, buffer, lpn, written, age);
             if page.is_none() {
-                self.cache.begin(slot, over_zeros);
+                self.cache.begin(slot, over_discard);
             }
             page = Some(slot);
             let (from, to) = (from as usize, (from + SECTOR) as usize);
@@ -321,7 +330,7 @@ impl Drive {
         Ok(())
     }
 
-    fn with_slots(&mut self, does: impl FnOnce(&mut Protected, &mut Image)) {
+    pub(super) fn with_slots(&mut self, does: impl FnOnce(&mut Protected, &mut Image)) {
         let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
         does(self.protected.as_mut().expect("it was found"), image);
     }

@@ -4,6 +4,9 @@
 //! A page is in its slot when its write is acknowledged, and leaves it when it is programmed: a page that waits for the rest of its
 //! wordline keeps its slot. A discard of a page that was only in the buffer takes over its slot, lest an older version came back.
 //! After a restart the slots are the buffer again.
+//!
+//! A write of several pages that is to be there wholly or not at all is a *unit*: its pages go to slots of their own, beside those of their
+//! older versions. They count when one slot more says so, and only then the older ones are given back. A restart drops what does not count.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +18,9 @@ use super::cache::{BufferBytes, SECTOR};
 /// Slots beside those of a full buffer: pages that wait for their wordlines, and discards.
 const BESIDE: u64 = 64;
 
-/// Slots for a buffer of so many pages.
-pub(super) fn slots(pages: u64) -> u32 {
-    (pages + BESIDE + pages / 4) as u32
+/// Slots for a buffer of so many pages, and for units of as many as are given.
+pub(super) fn slots(pages: u64, of_unit: u64) -> u32 {
+    (pages + BESIDE + pages / 4 + of_unit) as u32
 }
 
 /// A page that left the buffer and is not programmed yet.
@@ -39,6 +42,10 @@ pub(super) struct Protected {
     discards: BTreeMap<u32, u32>,
     /// The number of the newest content.
     number: u64,
+    /// The slot that says up to which number units count, once there was one.
+    commit: Option<u32>,
+    /// Slots of older versions, while pages of a unit come.
+    older: Option<Vec<u32>>,
     content: Vec<u8>,
 }
 
@@ -58,29 +65,33 @@ impl SlotFound {
     }
 }
 
-/// Fields of a slot's header: checksum, page, kind, then a bit for each sector.
+/// Fields of a slot's header: checksum, page, kind, whether it is part of a unit, then a bit for each sector.
 const CHECKSUM: usize = 4;
 const LPN: usize = 8;
 const KIND: usize = 12;
+const IN_UNIT: usize = 13;
 const SECTORS: usize = 16;
 /// Pages have at most so many sectors, whose bits fit the header.
 pub(super) const MAX_SECTORS: u64 = (SLOT_HEADER - SECTORS) as u64 * 8;
 
 const PAGE: u8 = 1;
 const DISCARD: u8 = 2;
+const COMMIT: u8 = 3;
 
 impl Protected {
     /// The slots of an image, in the order in which they were filled; all others are free.
     ///
     /// # Errors
     /// The text says what is wrong with a slot.
-    pub(super) fn find(image: &Image, pages: u32) -> Result<(Protected, Vec<SlotFound>), String> {
+    pub(super) fn find(image: &mut Image, pages: u32) -> Result<(Protected, Vec<SlotFound>), String> {
         let mut all = Protected {
             free: Vec::new(),
             of_page: Vec::new(),
             leaving: Vec::new(),
             discards: BTreeMap::new(),
             number: 0,
+            commit: None,
+            older: None,
             content: vec![0; image.slot_bytes()],
         };
         let mut found = Vec::new();
@@ -95,12 +106,33 @@ impl Protected {
         }
         found.sort_by_key(|slot: &SlotFound| slot.number);
         all.number = found.last().map_or(0, |slot| slot.number);
+        let commit = found.iter().rposition(|slot| slot.content[KIND] == COMMIT).map(|at| found.remove(at));
+        all.commit = commit.as_ref().map(|commit| commit.slot);
+        let counts = commit.map_or(0, |commit| commit.number);
+        for torn in found.extract_if(.., |slot| slot.content[IN_UNIT] == 1 && slot.number > counts) {
+            all.release(image, torn.slot);
+        }
         Ok((all, found))
     }
 
-    /// True if a page more, or a discard, finds a slot.
-    pub(super) fn has_room(&self) -> bool {
-        !self.free.is_empty()
+    /// True if so many pages more, or discards, find slots.
+    pub(super) fn has_room(&self, pages: usize) -> bool {
+        self.free.len() >= pages
+    }
+
+    /// The pages that come from now on are a unit.
+    pub(super) fn begin_unit(&mut self) {
+        self.older = Some(Vec::new());
+    }
+
+    /// All pages of the unit are in their slots: they count.
+    pub(super) fn end_unit(&mut self, image: &mut Image) {
+        self.number += 1;
+        let slot = *self.commit.get_or_insert_with(|| self.free.pop().expect("there is room"));
+        let older = self.older.take().expect("a unit was begun");
+        self.content.fill(0);
+        self.put(self.number, image, slot, Lpn(0), COMMIT);
+        older.into_iter().for_each(|slot| self.release(image, slot));
     }
 
     /// A page of the buffer was written: it is in its slot from now on.
@@ -111,12 +143,14 @@ impl Protected {
 
     /// The same under the number of something that was found: what was written after that is newer still.
     pub(super) fn keep_as(&mut self, number: u64, image: &mut Image, page: u32, lpn: Lpn, cache: &BufferBytes) {
-        let slot = match self.slot_of(page).or_else(|| self.discards.remove(&lpn.0)) {
-            Some(slot) => slot,
-            None => self.free.pop().expect("there is room"),
-        };
+        let mut held = self.slot_of(page).or_else(|| self.discards.remove(&lpn.0));
+        if let Some(older) = &mut self.older {
+            older.extend(held.take());
+        }
+        let slot = held.unwrap_or_else(|| self.free.pop().expect("there is room"));
         self.own(page, slot);
         self.content.fill(0);
+        self.content[IN_UNIT] = u8::from(self.older.is_some());
         let (bytes, is_written) = cache.content(page);
         self.content[SLOT_HEADER..].copy_from_slice(bytes);
         for (sector, _) in is_written.iter().enumerate().filter(|(_, is)| **is) {
@@ -230,7 +264,8 @@ impl Protected {
 fn unpacked(slot: u32, number: u64, content: Vec<u8>, pages: u32) -> Result<SlotFound, String> {
     let word = |at: usize| u32::from_le_bytes(content[at..at + 4].try_into().expect("four bytes"));
     let (lpn, kind) = (Lpn(word(LPN)), content[KIND]);
-    if word(CHECKSUM) != crc32fast::hash(&content[LPN..]) || lpn.0 >= pages || ![PAGE, DISCARD].contains(&kind) {
+    if word(CHECKSUM) != crc32fast::hash(&content[LPN..]) || lpn.0 >= pages || ![PAGE, DISCARD, COMMIT].contains(&kind)
+    {
         return Err(format!("slot {slot} of the write buffer is not as it was written"));
     }
     let sectors = (content.len() - SLOT_HEADER) / SECTOR as usize;

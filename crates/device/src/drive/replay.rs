@@ -96,7 +96,7 @@ impl Replay {
     pub fn on(config: &Config, image: nand::Image, log: &Path) -> Result<Replay, RunError> {
         let mut drive = Drive::over(config, image)?;
         let load = RecordedLoad::open(log, drive.size()).map_err(RunError::Input)?;
-        let mut newest = vec![0; drive.size() as usize];
+        let mut newest = vec![drive.deallocated(); drive.size() as usize];
         drive.read(0, &mut newest).map_err(|error| RunError::Failed(error.to_string()))?;
         let unit = drive.page_size();
         let written = units_of(&load.requests, unit);
@@ -238,7 +238,7 @@ impl Replay {
                 }
             }
             RecordedKind::Discard { .. } => {
-                part.fill(0);
+                part.fill(self.drive.deallocated());
                 digest_units(&mut self.digests, &self.newest, request.kind, unit);
                 self.drive.trim(offset, length)?;
             }

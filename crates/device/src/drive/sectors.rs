@@ -97,11 +97,15 @@ struct Sector {
 struct SectorHost {
     random: Chance,
     sectors: Vec<Sector>,
-    /// By number, whether that request makes zeros.
-    zeros: Vec<bool>,
-    /// Writes since the last flush or restart that touch a page in part or whole: number, first sector and end, within one page.
+    /// By number, the byte that the request fills its sectors with, if it brings no data.
+    fills: Vec<Option<u8>>,
+    /// The byte of sectors that were discarded, or never written.
+    deallocated: u8,
+    /// Writes since the last flush or restart, in pieces that are not torn: number, first sector and end.
     pieces: Vec<(u64, u64, u64)>,
     per_page: u64,
+    /// A write of at most so many sectors is not torn.
+    atomic: u64,
     reads: u64,
     /// Acknowledged writes last, but for discards.
     is_protected: bool,
@@ -115,9 +119,11 @@ impl SectorHost {
         SectorHost {
             random: Chance::new(seed, "sectors"),
             sectors,
-            zeros: vec![true],
+            fills: vec![Some(drive.deallocated())],
+            deallocated: drive.deallocated(),
             pieces: Vec::new(),
             per_page: drive.page_size() / SECTOR,
+            atomic: drive.atomic_size() / SECTOR,
             reads,
             is_protected: drive.is_protected(),
             refused: BTreeSet::new(),
@@ -150,19 +156,21 @@ impl SectorHost {
 
     /// Takes note of a request that is about to be sent. Returns its number.
     fn sends(&mut self, request: SectorRequest) -> u64 {
-        let number = self.zeros.len() as u64;
-        let (first, sectors, zeros) = match request {
-            SectorRequest::Write { first, sectors, .. } => (first, sectors, false),
-            SectorRequest::Zero { first, sectors } | SectorRequest::Trim { first, sectors } => (first, sectors, true),
-            SectorRequest::Read { .. } | SectorRequest::Flush => (0, 0, true),
+        let number = self.fills.len() as u64;
+        let (first, sectors, fill) = match request {
+            SectorRequest::Write { first, sectors, .. } => (first, sectors, None),
+            SectorRequest::Zero { first, sectors } => (first, sectors, Some(0)),
+            SectorRequest::Trim { first, sectors } => (first, sectors, Some(self.deallocated)),
+            SectorRequest::Read { .. } | SectorRequest::Flush => (0, 0, Some(0)),
         };
-        self.zeros.push(zeros);
+        self.fills.push(fill);
         for sector in first..first + sectors {
             self.sectors[sector as usize].later.push(number);
         }
+        let is_unit = sectors <= self.atomic && self.atomic > self.per_page;
         let mut at = first;
-        while !zeros && at < first + sectors {
-            let end = (at / self.per_page + 1) * self.per_page;
+        while fill.is_none() && at < first + sectors {
+            let end = if is_unit { first + sectors } else { (at / self.per_page + 1) * self.per_page };
             self.pieces.push((number, at, end.min(first + sectors)));
             at = end;
         }
@@ -192,8 +200,9 @@ impl SectorHost {
 
     /// The data that a sector has to hold of a request.
     fn data(&self, sector: u64, number: u64) -> [u8; SECTOR as usize] {
-        let mut data = [0; SECTOR as usize];
-        if !self.zeros[number as usize] {
+        let fill = self.fills[number as usize];
+        let mut data = [fill.unwrap_or(0); SECTOR as usize];
+        if fill.is_none() {
             let mut random = Chance::new(sector << 24 ^ number, "data");
             data.chunks_mut(8).for_each(|word| word.copy_from_slice(&random.next().to_le_bytes()));
             data[..8].copy_from_slice(&number.to_le_bytes());

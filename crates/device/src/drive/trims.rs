@@ -4,7 +4,7 @@
 //! that a discard made void, 0 for none. They are written, collected and found again as all pages are. A restart finds the newest
 //! version of each page in the array; one whose number is not above that of the discard is not there any more.
 //!
-//! A discard is *pending* until the next flush: it reads as zeros, and the FTL keeps its page.
+//! A discard is *pending* until the next flush: it reads as discarded, and the FTL keeps its page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ impl Trims {
         !self.pending.is_empty()
     }
 
-    /// A page is written. Returns whether it was discarded before, so that the rest of it is zeros.
+    /// A page is written. Returns whether it was discarded before, so that the rest of it is as it was never written.
     pub(super) fn write(&mut self, lpn: Lpn) -> bool {
         !self.pending.is_empty() && self.pending.remove(&lpn.0)
     }

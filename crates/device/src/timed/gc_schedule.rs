@@ -4,7 +4,7 @@
 //! Foreground GC needs nothing of this but the number of its collections. Under `threshold` no question here costs more than a
 //! branch.
 
-use base::{Die, Domain, Duration, Queue};
+use base::{Cause, Die, Domain, Duration, Instant, OpKind, Queue};
 use ftl::schedule::{Kind, Pace, Schedule};
 use ftl::{Ahead, AheadPhase, DomainWork};
 
@@ -13,6 +13,7 @@ use super::context::Context;
 use super::host::Host;
 use super::plain::keys::Begun;
 use super::plan::Plan;
+use super::windows::Windows;
 
 /// The part of a domain in a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
 #[derive(Clone, Copy, Default)]
@@ -40,6 +41,8 @@ pub(super) struct GcSchedule {
     initiator: Option<Domain>,
     /// By domain: what it did since the initiator began.
     progress: Vec<FillProgress>,
+    /// Deterministic windows, if the drive promises any.
+    windows: Option<Box<Windows>>,
 }
 
 /// How a collection stands with the schedule.
@@ -82,6 +85,7 @@ impl GcSchedule {
             dies_per_scope,
             initiator: None,
             progress: vec![FillProgress::default(); domains],
+            windows: Windows::new(&rule, geometry),
         }
     }
 
@@ -146,7 +150,7 @@ impl GcSchedule {
     /// A die has nothing to do.
     pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Idle {
         match self.rule.kind {
-            Kind::Threshold | Kind::CycleFilling(_) | Kind::Paced { .. } => Idle::Rests,
+            Kind::Threshold | Kind::CycleFilling(_) | Kind::Paced { .. } | Kind::Windows { .. } => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
                 let scope = self.scope_of(die);
                 let elsewhere = self.foreground_scopes - u32::from(self.foreground_in[scope] > 0);
@@ -203,18 +207,25 @@ impl GcSchedule {
         begins
     }
 
-    /// A domain is free: where step is kept by kind, it follows an initiator that began while it was busy with its map.
-    /// Returns whether it does.
+    /// A domain is free: where step is kept by kind, it follows an initiator that began while it was busy with its map; between
+    /// deterministic windows it collects ahead of the next one. Returns whether it does.
     pub(super) fn join_late(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        self.keeps_kind() && self.initiator.is_some() && self.begin_forward(context, host, domain)
+        let begins = match &self.windows {
+            Some(windows) => windows.may_collect(domain, is_waited_for(context, host, domain)),
+            None => self.keeps_kind() && self.initiator.is_some(),
+        };
+        begins && self.begin_forward(context, host, domain)
     }
 
     /// A collection ahead of need came to its end; perhaps there is time for another one.
     pub(super) fn follow_up(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
+        if let Some(windows) = &mut self.windows {
+            windows.collected(domain);
+        }
         let goes_on = match self.rule.kind {
             Kind::CycleFilling(_) => self.initiator.is_some(),
             Kind::Background { .. } => true,
-            Kind::Threshold | Kind::Forwarding { .. } | Kind::Paced { .. } => false,
+            Kind::Threshold | Kind::Forwarding { .. } | Kind::Paced { .. } | Kind::Windows { .. } => false,
         };
         if goes_on {
             self.begin_forward(context, host, domain);
@@ -261,11 +272,15 @@ impl GcSchedule {
             Kind::Threshold => false,
             Kind::Forwarding { .. } | Kind::Background { .. } => is_waited_for(context, host, domain),
             Kind::CycleFilling(_) => self.initiator.is_none(),
+            Kind::Windows { .. } => self.windows.as_ref().is_some_and(|windows| windows.stop_collections()),
             // As soon as it has done what is due, which the FTL knows.
             Kind::Paced { .. } => true,
         };
         if stops && self.rule.preempts && ahead.suspend(&mut context.device.ftl, domain) {
             collections.forget_group(domain);
+            if let Some(windows) = &mut self.windows {
+                windows.suspended(domain);
+            }
             // Nobody preempts a collection that did what was due.
             context.device.recorder.counters.gc_preempted += u64::from(!self.is_paced());
             return Standing::Suspended;
@@ -353,13 +368,19 @@ impl GcSchedule {
 
 // In step with the host.
 impl GcSchedule {
+    /// True if it has to know what the host writes.
+    #[inline]
+    pub(super) fn counts_writes(&self) -> bool {
+        self.is_paced() || self.windows.is_some()
+    }
+
     /// True if collections keep step with the host's writes.
     #[inline]
-    pub(super) fn is_paced(&self) -> bool {
+    fn is_paced(&self) -> bool {
         matches!(self.rule.kind, Kind::Paced { .. })
     }
 
-    /// The host has written so many pages to a domain: as much of a victim moves as is due for them.
+    /// The host has written so many pages to a domain: as much of a victim moves as is due for them, if it keeps step.
     pub(super) fn keep_pace(
         &mut self,
         context: &mut Context<'_, impl Plan>,
@@ -367,9 +388,48 @@ impl GcSchedule {
         domain: Domain,
         written: u32,
     ) {
+        if let Some(windows) = &mut self.windows {
+            return windows.written(domain, written);
+        }
         let Some(ahead) = context.device.has.ahead.filter(|_| !context.draining) else { return };
         if ahead.begin(&mut context.device.ftl, domain, written) {
             self.note_collections(context, host, domain);
+        }
+    }
+}
+
+// Deterministic windows.
+impl GcSchedule {
+    /// Windows begin and end by the time. Returns when the next one does, if there are any.
+    pub(super) fn keep_windows(&mut self, context: &mut Context<'_, impl Plan>) -> Option<Instant> {
+        self.windows.as_mut().map(|windows| windows.go_on(context))
+    }
+
+    /// True if the drive promises deterministic windows.
+    pub(super) fn has_windows(&self) -> bool {
+        self.windows.is_some()
+    }
+
+    /// True in one of them.
+    pub(super) fn is_deterministic(&self) -> bool {
+        self.windows.as_ref().is_some_and(|windows| windows.are_deterministic())
+    }
+
+    /// An operation of a domain's collection, or of what a mechanism does besides, begins.
+    #[inline]
+    pub(super) fn note_step(&mut self, context: &mut Context<'_, impl Plan>, kind: OpKind, cause: Cause) {
+        if let Some(windows) = &mut self.windows {
+            windows.note_step(context, kind, cause);
+        }
+    }
+
+    /// A collection has copied so many pages.
+    #[inline]
+    pub(super) fn note_copies(&mut self, context: &Context<'_, impl Plan>, domain: Domain, pages: u32) {
+        if let Some(windows) = &mut self.windows
+            && is_forward(context, domain)
+        {
+            windows.copied(domain, pages);
         }
     }
 }
@@ -402,7 +462,7 @@ impl GcSchedule {
             self.foreground_scopes -= u32::from(*scope == 0);
         }
         match self.rule.kind {
-            Kind::Threshold | Kind::Background { .. } | Kind::Paced { .. } => {}
+            Kind::Threshold | Kind::Background { .. } | Kind::Paced { .. } | Kind::Windows { .. } => {}
             // Who was idle before may go ahead now.
             Kind::Forwarding { .. } if needs => context.queues.wake_all(),
             Kind::Forwarding { .. } => {}

@@ -31,13 +31,14 @@ pub(crate) mod requests;
 mod run;
 mod timing;
 mod waits;
+mod windows;
 mod write_buffer;
 
 use base::{Geometry, Instant, Lpn, PageLayout};
 use config::Config;
 use config::model::{Checks, Namespace, Replay, Source};
 use ftl::schedule::Schedule;
-use metrics::{Admission, SplitLatencies, TenantFigures, Timeline};
+use metrics::{Admission, SplitLatencies, TenantFigures, Timeline, WindowFigures};
 use workload::Workload;
 
 use crate::buffer::Buffer;
@@ -181,6 +182,7 @@ impl Setup<'_, '_> {
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = options.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let asks_fill = device.has.time.is_some_and(|time| time.asks_fill);
+        device.recorder.windows = (schedule.stock() > 0).then(|| Box::new(WindowFigures::new()));
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, device);
         let are_compared = plain::keeps_keys(&plan, device, config, buffer.is_some());
         let queues = Queues::new(geometry, &device.ftl, &device.allocation, are_compared);

@@ -78,7 +78,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let completed = self.host.completions();
         let paused = self.host.take_wait();
         let has_mechanisms = self.context.plan.has().mechanisms;
-        let finds_due = self.context.device.has.judged_reads.is_some();
+        let finds_due = self.context.device.has.judged_reads.is_some() || self.commands.schedule.has_windows();
         let mut has_admitted = true;
         loop {
             self.dispatch();
@@ -139,13 +139,22 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
     }
 
-    /// Has the FTL find what is due by now, and sees that it is asked again in time. What begins after the last request is not measured, and
-    /// would have no end where something is always due.
+    /// Has windows begin and end, and the FTL find what is due by now, but in a deterministic one, and sees that they are asked again in time.
+    /// What begins after the last request is not measured, and would have no end where something is always due.
     #[inline(never)]
     fn find_due(&mut self) {
-        let Some(judged) = self.context.device.has.judged_reads.filter(|_| !self.context.draining) else { return };
-        let next = judged.find_due(&mut self.context.device.ftl, self.context.now);
+        if self.context.draining {
+            return;
+        }
+        let schedule = &mut self.commands.schedule;
+        let window = schedule.keep_windows(&mut self.context);
+        let judged = self.context.device.has.judged_reads.filter(|_| !schedule.is_deterministic());
+        let due = judged.and_then(|judged| judged.find_due(&mut self.context.device.ftl, self.context.now));
+        let next = window.into_iter().chain(due).min();
         if next != self.awaited_work {
+            if self.awaited_work.is_some_and(|at| at > self.context.now) {
+                self.backend.stop_work();
+            }
             self.awaited_work = next;
             next.into_iter().for_each(|next| self.backend.set_work(next));
         }

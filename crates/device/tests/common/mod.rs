@@ -695,6 +695,11 @@ fn random_schedule(r: &mut Chance, ftl: &mut Choices, free_blocks: u32) {
         "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, pace, preempt]),
         "background" => choose(ftl, "gc_schedule", schedule, &[free, spare, idle, preempt]),
         "paced" => choose(ftl, "gc_schedule", schedule, &[free, ("low", (1 + spare_blocks % 4).into())]),
+        "windows" => {
+            let length = |name, ms| (name, Duration(ms * 1_000_000).into());
+            let lengths = [length("deterministic", 1 + u64::from(spare_blocks % 4)), length("nondeterministic", 4)];
+            choose(ftl, "gc_schedule", schedule, &[free, ("stock", 1.into()), lengths[0], lengths[1]]);
+        }
         _ => choose(ftl, "gc_schedule", schedule, &[free]),
     }
 }

@@ -40,7 +40,7 @@ Lives with faults pass without time under both executors.
 
 /// Letters of the columns.
 fn letter(place: usize) -> char {
-    ('A'..='Z').chain('a'..='z').chain('0'..='9').nth(place).expect("no more mechanisms than letters")
+    ('A'..='Z').chain('a'..='z').chain('0'..='9').chain('α'..='ω').nth(place).expect("no more mechanisms than letters")
 }
 
 pub fn table(pairs: &[Pair], outcomes: &[Outcome], reasons: &mut Reasons) -> String {

@@ -187,7 +187,7 @@ impl Ftl {
         } else {
             InForce::Page(PageMap::new(geometry, user_pages, policies, seed, keeps_spares)?)
         };
-        Ok(Ftl::over(policies, mapping))
+        Ok(Ftl::over(policies, &geometry, mapping))
     }
 
     /// The FTL of a device of which nothing is known but the array, where the erases and rescues that this calls for are done; nothing
@@ -213,13 +213,16 @@ impl Ftl {
             let (page, recovery) = PageMap::recover(geometry, user_pages, policies, seed, array)?;
             (InForce::Page(page), recovery)
         };
-        let (ftl, has) = Ftl::over(policies, mapping);
+        let (ftl, has) = Ftl::over(policies, &geometry, mapping);
         Ok(Some((ftl, has, recovery)))
     }
 
-    fn over(policies: &Policies<'_>, mapping: InForce) -> (Ftl, Capabilities) {
+    fn over(policies: &Policies<'_>, geometry: &Geometry, mapping: InForce) -> (Ftl, Capabilities) {
         let schedule = Schedule::new(policies.gc_schedule);
-        let most_spare = (!schedule.is_threshold()).then_some(schedule.spare_units);
+        let most_spare = match schedule.stock() {
+            0 => (!schedule.is_threshold()).then_some(schedule.spare_units),
+            stock => Some(SpacePlan::new(policies, geometry).reserve() + stock - 1),
+        };
         let ftl = Ftl { mapping, most_spare };
         let has = ftl.capabilities();
         (ftl, has)

@@ -15,6 +15,8 @@ pub(crate) struct SpacePlan {
     /// True if cold data have a stream of their own.
     has_cold: bool,
     is_dynamic: bool,
+    /// Units above the reserve that are to be free at times.
+    stock: u32,
     next_lsb: Vec<u16>,
 }
 
@@ -57,6 +59,7 @@ impl SpacePlan {
             has_map: policies.has_map(),
             has_cold: wear::separates(policies.wear_leveling),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
+            stock: Schedule::new(policies.gc_schedule).stock(),
             next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
         }
     }
@@ -91,7 +94,11 @@ impl SpacePlan {
     }
 
     fn budget(&self, geometry: &Geometry) -> Budget {
-        Budget::new(geometry, self.free_blocks, &self.needs, self.has_map, self.has_cold)
+        self.budget_of(geometry, self.free_blocks)
+    }
+
+    fn budget_of(&self, geometry: &Geometry, free_blocks: u32) -> Budget {
+        Budget::new(geometry, free_blocks, &self.needs, self.has_map, self.has_cold)
     }
 
     /// Units that a domain holds free while collection keeps up.
@@ -137,7 +144,7 @@ impl SpacePlan {
 
     /// The largest user space, in pages, that can be kept writable for ever.
     pub(crate) fn largest_user_pages(&self, geometry: &Geometry) -> u64 {
-        let valid = self.budget(geometry).max_valid;
+        let valid = self.budget_of(geometry, self.free_blocks + self.stock).max_valid;
         let data = if self.has_map { dftl::most_data_pages(geometry, valid) } else { valid };
         let all = data * u64::from(geometry.domains());
         if self.is_dynamic {

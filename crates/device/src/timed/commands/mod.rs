@@ -98,7 +98,7 @@ impl Commands {
         if let Some(patience) = &mut self.patience {
             patience.served(die);
         }
-        if !self.schedule.is_paced() {
+        if !self.schedule.counts_writes() {
             return;
         }
         let geometry = *context.device.flash.geometry();

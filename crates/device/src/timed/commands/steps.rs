@@ -67,6 +67,7 @@ impl Commands {
             context.queues.wake(die);
             return false;
         }
+        self.schedule.note_step(context, next.kind(), cause);
         self.schedule.count_phase(context, domain, phase);
         if context.device.has.map.is_some() || context.device.has.reads.is_some() {
             // A step for the map, or for pages that were read often, may have begun a collection.
@@ -242,6 +243,10 @@ impl Commands {
         if is_placed {
             for _ in 0..self.collections.group(domain).rest {
                 add_empty(context, command, domain, step, Suits::Any);
+            }
+            if matches!(step.op, Op::Move(_)) {
+                let pages = self.collections.group(domain).pages().len();
+                self.schedule.note_copies(context, domain, pages as u32);
             }
             self.collections.end_group(domain);
         }

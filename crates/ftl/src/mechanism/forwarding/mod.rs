@@ -21,6 +21,14 @@ const fn spare_blocks(default: u32) -> Param {
     }
 }
 
+const fn window(name: &'static str, doc: &'static str) -> Param {
+    Param {
+        name,
+        kind: ParamKind::Time { default: Duration(100_000_000), min: Duration(1000), max: Duration(3_600_000_000_000) },
+        doc,
+    }
+}
+
 const PREEMPT: Param = Param::word(
     "preempt",
     &["on", "off"],
@@ -93,6 +101,22 @@ pub static SEAM: Seam = Seam {
             ],
         },
         Choice {
+            name: "windows",
+            doc: "In turns with NVMe's Predictable Latency Mode: in a deterministic window (DTWIN) no collection and no erase begins; \
+                  the non-deterministic one (NDWIN) before it collects ahead of need. A drive that has to collect leaves the window.",
+            params: &[
+                FREE_BLOCKS,
+                Param {
+                    name: "stock",
+                    kind: ParamKind::Integer { default: 1, min: 1, max: 65_536 },
+                    doc: "Blocks of every plane above `free_blocks` that are free before a deterministic window: as many can be written \
+                          in it.",
+                },
+                window("deterministic", "How long a deterministic window is, unless the drive leaves it."),
+                window("nondeterministic", "How long lies between two of them; a run begins with that."),
+            ],
+        },
+        Choice {
             name: "background",
             doc: "Also forward GC when a die has been idle for a while; suspended when the host writes.",
             params: &[
@@ -131,6 +155,15 @@ pub enum Kind {
     Paced {
         /// So many.
         low: u32,
+    },
+    /// A non-deterministic window.
+    Windows {
+        /// Units above the reserve that it makes free.
+        stock: u32,
+        /// How long the others are.
+        deterministic: Duration,
+        /// How long it is.
+        nondeterministic: Duration,
     },
     /// Having been idle.
     Background {
@@ -180,6 +213,14 @@ impl Schedule {
                 let kind = Kind::Paced { low: selection.integer("low") };
                 return Schedule { kind, spare_units: u32::MAX, preempts: true };
             }
+            "windows" => {
+                let kind = Kind::Windows {
+                    stock: selection.integer("stock"),
+                    deterministic: selection.time("deterministic"),
+                    nondeterministic: selection.time("nondeterministic"),
+                };
+                return Schedule { kind, spare_units: u32::MAX, preempts: true };
+            }
             _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
         };
         Schedule { kind, spare_units: selection.integer("spare_blocks"), preempts: selection.word("preempt") == "on" }
@@ -188,6 +229,11 @@ impl Schedule {
     /// Where collections keep step with the host: so many units above the reserve they begin.
     pub fn paced(self) -> Option<u32> {
         if let Kind::Paced { low } = self.kind { Some(low) } else { None }
+    }
+
+    /// Units above the reserve that are to be free before a deterministic window; none under other schedules.
+    pub fn stock(self) -> u32 {
+        if let Kind::Windows { stock, .. } = self.kind { stock } else { 0 }
     }
 
     /// True if there is no forward GC.
@@ -223,6 +269,8 @@ mod tests {
             assert_eq!(schedule("cycle-filling", &[("pace", word.into())]).kind, Kind::CycleFilling(pace));
         }
         assert_eq!(schedule("paced", &[("low", 5.into())]).kind, Kind::Paced { low: 5 });
+        let windows = schedule("windows", &[("stock", 7.into()), ("deterministic", Duration(5000).into())]);
+        assert!((windows.stock(), schedule("paced", &[]).stock()) == (7, 0) && windows.preempts);
         let idle = Kind::Background { idle: Duration(5) };
         assert_eq!(schedule("background", &[("idle", Duration(5).into())]).kind, idle);
     }

@@ -28,7 +28,7 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
             format!("set `ftl.slc_cache.{}.blocks` to less than {blocks}", policies.slc_cache.name),
         );
     }
-    if options.fold == Fold::Idle && policies.gc_schedule.name != "background" {
+    if options.fold == Fold::Idle && !["background", "windows"].contains(&policies.gc_schedule.name) {
         return refuse(
             format!(
                 "is to be folded in idle time, and `gc_schedule = \"{}\"` begins nothing when a die is idle",
