@@ -57,6 +57,10 @@ KINDS: tuple[dict[str, Any], ...] = (
         "run.sample_run": "4KiB", "run.precondition": "none",
     },
     {"run.per_request": True},
+    {
+        "ftl.gc_schedule.windows.deterministic": "1us", "ftl.gc_schedule.windows.nondeterministic": "10us",
+        "workload.read_fraction": 0.5,
+    },
     {"run.latency_parts": True, "workload.read_fraction": 1.0},
     {
         "run.latency_parts": True, "host.replay": "open", "workload.interval": "1us", "ftl.allocation": "CWDP",

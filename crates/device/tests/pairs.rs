@@ -547,7 +547,7 @@ fn loss(config: &Config, trouble: Trouble, stride: u64) -> Result<Option<String>
 /// What a run came to, without what was asked for and what it took.
 fn figures(mut summary: Value) -> Value {
     let object = summary.as_object_mut().expect("a summary");
-    ["config", "run"].iter().for_each(|key| drop(object.remove(*key).expect("a part of every summary")));
+    ["config", "run", "promises"].iter().for_each(|key| drop(object.remove(*key).expect("a part of every summary")));
     summary
 }
 

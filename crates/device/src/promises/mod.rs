@@ -51,18 +51,18 @@ pub(crate) fn told(config: &Config) -> Value {
     })
 }
 
-/// Deterministic windows, if there are any. As much as `dtwin_writes_bytes` is written in one without an excursion, where planes get equal
-/// parts of it.
-fn windows(config: &Config) -> Option<Value> {
-    let Kind::Windows { stock, deterministic, nondeterministic } = Schedule::new(config.ftl.get("gc_schedule")).kind
-    else {
-        return None;
+/// Deterministic windows: nothing of them where there are none. As much as `dtwin_writes_bytes` is written in one without an excursion, where
+/// planes get equal parts of it.
+fn windows(config: &Config) -> Value {
+    let windows = match Schedule::new(config.ftl.get("gc_schedule")).kind {
+        Kind::Windows { stock, deterministic, nondeterministic } => Some((stock, deterministic, nondeterministic)),
+        _ => None,
     };
     let geometry = gang::geometry(config);
-    let units = u64::from(stock) * u64::from(geometry.domains());
-    Some(json!({
-        "dtwin_s": deterministic.seconds(),
-        "ndwin_s": nondeterministic.seconds(),
-        "dtwin_writes_bytes": units * u64::from(geometry.unit_slots()) * gang::page_size(config),
-    }))
+    let bytes = u64::from(geometry.domains()) * u64::from(geometry.unit_slots()) * gang::page_size(config);
+    json!({
+        "dtwin_s": windows.map(|(_, deterministic, _)| deterministic.seconds()),
+        "ndwin_s": windows.map(|(_, _, nondeterministic)| nondeterministic.seconds()),
+        "dtwin_writes_bytes": windows.map(|(stock, ..)| u64::from(stock) * bytes),
+    })
 }
