@@ -115,8 +115,9 @@ def _blocks(name: str) -> Callable[[Summary], int | float | None]:
     """A size of the promises in logical blocks, from 0 on as NVMe has it."""
 
     def value(summary: Summary) -> int | float | None:
-        promises = summary.get("promises")
-        return None if promises is None else int(promises[name] // promises["logical_block_bytes"]) - 1
+        promises = summary.get("promises", {})
+        size = promises.get(name)
+        return None if size is None else int(size // promises["logical_block_bytes"]) - 1
 
     return value
 
