@@ -356,7 +356,9 @@ fn real_bytes_change_no_figure() {
         }
         assert_eq!(bytes.as_object().map(serde_json::Map::len), expected.as_object().map(serde_json::Map::len));
         let number = |key: &str| told[key].as_u64().unwrap_or_else(|| panic!("{key} of {told}"));
-        assert!(number("sectors_checked") > 500 && number("sectors_unknown") == 0, "{kind:?}: {told}");
+        // Of those that were never written some hold the zeros of preconditioning.
+        let knows_all = number("sectors_unknown") == 0 || kind.contains(&ONES);
+        assert!(number("sectors_checked") > 500 && knows_all, "{kind:?}: {told}");
         assert!(number("sectors_checked_after_restart") >= 500, "{kind:?}: {told}");
         assert!(told["restart"]["pages_read"].as_u64() > Some(150), "{kind:?}: {told}");
         assert!(told["restart"]["array_s"].as_f64() > Some(0.0), "{kind:?}: {told}");
