@@ -58,6 +58,13 @@ impl Kernel {
         (lpn != NONE).then_some(Lpn(lpn))
     }
 
+    /// The same of so many pages from one on.
+    #[inline]
+    pub(crate) fn lpns_from(&self, first: Ppn, pages: u32) -> impl DoubleEndedIterator<Item = Option<Lpn>> {
+        let lpns = self.reverse[first.index()..][..pages as usize].iter();
+        lpns.map(|&lpn| (lpn != NONE).then_some(Lpn(lpn)))
+    }
+
     /// True if a physical page holds current data.
     #[inline]
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {

@@ -176,7 +176,8 @@ impl<'a> Pick<'a> {
         let row = geometry.row_of_slot(first).0;
         job.cursor = first;
         let pages = geometry.slots_from(first).take_while(|&slot| geometry.row_of_slot(slot).0 == row);
-        let wanted = pages.map(|slot| geometry.ppn(self.unit, slot)).filter(|&page| self.is_wanted(page));
+        let wanted =
+            pages.map(|slot| geometry.ppn(self.unit, slot)).filter(|&page| self.is_wanted(self.kernel.lpn_at(page)));
         wanted.for_each(|page| group.push(page));
     }
 
@@ -228,23 +229,19 @@ impl<'a> Pick<'a> {
     /// The planes on which the victim has a valid page of the stream at an offset, as bits.
     #[inline]
     fn lanes_at(&self, offset: u32) -> u32 {
-        let first = self.page_at(offset, 0);
-        (0..self.kernel.geometry().unit_width)
-            .fold(0, |lanes, lane| lanes | u32::from(self.is_wanted(Ppn(first.0 + lane))) << lane)
+        let lpns = self.kernel.lpns_from(self.page_at(offset, 0), self.kernel.geometry().unit_width);
+        lpns.rev().fold(0, |lanes, lpn| lanes << 1 | u32::from(self.is_wanted(lpn)))
     }
 
     #[inline]
-    fn is_wanted(&self, page: Ppn) -> bool {
-        match self.stream {
-            None => self.kernel.is_valid(page),
-            Some((stream, of)) => self.kernel.lpn_at(page).is_some_and(|lpn| of(lpn) == stream),
-        }
+    fn is_wanted(&self, held: Option<Lpn>) -> bool {
+        held.is_some_and(|lpn| self.stream.is_none_or(|(stream, of)| of(lpn) == stream))
     }
 
     /// The first slot of the victim from one on that has a valid page of the stream.
     fn next_wanted(&self, from: Slot) -> Option<Slot> {
         let mut slot = self.kernel.next_valid(self.unit, from)?;
-        while !self.is_wanted(self.kernel.geometry().ppn(self.unit, slot)) {
+        while !self.is_wanted(self.kernel.lpn_at(self.kernel.geometry().ppn(self.unit, slot))) {
             slot = self.kernel.next_valid(self.unit, slot.next())?;
         }
         Some(slot)
