@@ -509,6 +509,12 @@ impl Geometry {
         Slot::new(self.part.quotient(slot.number()) * self.parts + self.parts - 1)
     }
 
+    /// True for the last page of its flash page.
+    #[inline]
+    pub fn is_last_part(&self, ppn: Ppn) -> bool {
+        self.part.split(ppn.0).1 + 1 == self.parts
+    }
+
     /// Slots of a unit at one offset of flash pages, a *row*: those of a flash page on each of its planes.
     #[inline]
     pub fn row_slots(&self) -> u32 {

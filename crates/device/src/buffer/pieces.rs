@@ -12,6 +12,8 @@ pub(crate) struct Pieces {
     piece: u64,
     /// Units of a flash page.
     per_part: u64,
+    /// The whole page.
+    all: u128,
 }
 
 /// The pieces that a write brings of a page.
@@ -26,12 +28,13 @@ pub(crate) struct Written {
 impl Pieces {
     pub(super) fn new(parts: Parts) -> Pieces {
         let piece = 512 * (parts.size / 512).div_ceil(128 / u64::from(parts.count));
-        Pieces { parts, piece, per_part: parts.size.div_ceil(piece) }
+        let per_part = parts.size.div_ceil(piece);
+        Pieces { parts, piece, per_part, all: bits(0, per_part * u64::from(parts.count)) }
     }
 
     /// The whole page.
     pub(crate) fn all(self) -> u128 {
-        bits(0, self.per_part * u64::from(self.parts.count))
+        self.all
     }
 
     /// The piece in which a byte of the page lies.
@@ -63,6 +66,9 @@ impl Pieces {
 
     /// In how many flash pages some of these pieces lie.
     pub(crate) fn parts_of(self, pieces: u128) -> u8 {
+        if pieces == 0 {
+            return 0;
+        }
         let part = |part: u8| bits(u64::from(part) * self.per_part, u64::from(part + 1) * self.per_part);
         (0..self.parts.count).filter(|&number| pieces & part(number) != 0).count() as u8
     }

@@ -240,6 +240,10 @@ impl Flash {
     pub(crate) fn programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
         for ppn in ppns {
             if self.gathers() {
+                if !self.geometry.is_last_part(ppn) && !self.assembly.frames.had_special {
+                    // It comes with the last one.
+                    continue;
+                }
                 let at = self.address(ppn);
                 if !self.goes_by_itself(at) {
                     self.pass_ended_at(ppn, at, Flash::program_unit);
@@ -362,6 +366,12 @@ impl Flash {
                 }
             }
         }
+    }
+
+    /// Pages of the block of a page have frames. Those of few blocks do.
+    #[inline]
+    pub(crate) fn has_frames_beside(&self, ppn: Ppn) -> bool {
+        self.assembly.frames.place(self.address(ppn).0).is_some()
     }
 
     /// A page is programmed, or has a frame.

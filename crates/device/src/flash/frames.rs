@@ -38,7 +38,7 @@ pub(super) struct Frames {
     /// Places of lists that no block has, counted likewise.
     free: Vec<u32>,
     /// A page had a frame whose data are elsewhere than in the controller, or for another way than [`Way::Plain`].
-    had_special: bool,
+    pub(super) had_special: bool,
 }
 
 /// The frames of a block, in the order of its pages.
@@ -111,8 +111,9 @@ impl Frames {
         Some(frame)
     }
 
+    /// Where the list of a block is, if it has frames.
     #[inline]
-    fn place(&self, block: Block) -> Option<usize> {
+    pub(super) fn place(&self, block: Block) -> Option<usize> {
         (*self.places.get(block.index())? as usize).checked_sub(1)
     }
 

@@ -75,7 +75,7 @@ impl Flash {
     /// Where an operation on these pages works, one place for those that are programmed together.
     pub(crate) fn places_of(&self, ppns: impl Iterator<Item = Ppn>, places: &mut Vec<(Block, Page)>) {
         places.clear();
-        places.extend(ppns.map(|ppn| self.address(ppn)));
+        places.extend(self.flash_pages(ppns));
         places.dedup_by_key(|&mut (block, page)| (block, self.nand.last_of_wordline(block, page)));
     }
 

@@ -23,17 +23,20 @@ impl Flash {
     pub(crate) fn in_program(&self, ppn: Ppn) -> InProgram {
         let (unit, slot) = self.geometry.unit_and_slot(ppn);
         let (page, lane) = self.geometry.page_and_lane(slot);
-        let last_lane = if self.geometry.parts == 1 { lane } else { self.geometry.unit_width - 1 };
+        let lanes_behind = if self.geometry.parts == 1 { 0 } else { self.geometry.unit_width - 1 - lane };
         let block = self.geometry.block_of(unit, lane);
-        let program = (self.geometry.block_of(unit, last_lane), page.number() / self.nand.together_in(block));
-        let ends_wordline = self.nand.last_of_wordline(block, page) == page;
-        InProgram { program, ends_wordline, completes: ends_wordline && lane == last_lane }
+        let last_block = Block::new(block.number() + lanes_behind * self.geometry.blocks_per_plane);
+        let together = self.nand.together_in(block);
+        let ends_wordline = page.number() % together == together - 1;
+        let program = (last_block, page.number() / together);
+        InProgram { program, ends_wordline, completes: ends_wordline && lanes_behind == 0 }
     }
 
     /// Whether a page is the last one of its wordline.
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
-        let (block, page) = self.address(ppn);
-        self.nand.last_of_wordline(block, page) == page
+        let is_last = |(block, page)| self.nand.last_of_wordline(block, page) == page;
+        // Most are told by less than their address.
+        self.geometry.is_last_part(ppn) && is_last(self.address(ppn))
     }
 
     /// All pages of the program behind one are placed as well, if there is one.
@@ -97,10 +100,11 @@ impl Flash {
     }
 
     /// The addresses of pages, of those of one flash page that follow each other the first one alone: they share its lot.
-    fn flash_pages(&self, ppns: impl Iterator<Item = Ppn>) -> impl Iterator<Item = (Block, Page)> {
+    pub(super) fn flash_pages(&self, ppns: impl Iterator<Item = Ppn>) -> impl Iterator<Item = (Block, Page)> {
         let mut last = None;
         ppns.filter(move |&ppn| {
-            last.replace(self.geometry.flash_page_of(ppn)) != Some(self.geometry.flash_page_of(ppn))
+            let page = Some(self.geometry.flash_page_of(ppn));
+            std::mem::replace(&mut last, page) != page
         })
         .map(|ppn| self.address(ppn))
     }

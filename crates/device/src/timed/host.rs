@@ -438,6 +438,11 @@ impl Host {
         self.buffer.as_ref().is_some_and(|buffer| buffer.would_leave(queue))
     }
 
+    /// The host may wait until a write is programmed.
+    pub(super) fn may_await(&self) -> bool {
+        !self.requests.flushes.is_empty() || self.buffer.as_ref().is_none_or(|buffer| !buffer.urgent.is_empty())
+    }
+
     /// The host waits until a write is programmed: because of FUA, or of a FLUSH.
     pub(super) fn awaits(&self, queues: &Queues, write: TransactionId) -> bool {
         match (queues.get(write).work, &self.buffer) {

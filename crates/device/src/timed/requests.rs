@@ -45,7 +45,7 @@ pub(super) struct Requests {
     /// The number of admissions when writes were looked at last, and the place up to which none overlapped.
     looked_at: (u64, usize),
     /// Flushes that wait for older writes.
-    flushes: Vec<RequestId>,
+    pub(super) flushes: Vec<RequestId>,
     /// True if there is no limit.
     is_unlimited: bool,
     /// True if writes are complete when a write buffer has them.

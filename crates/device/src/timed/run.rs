@@ -10,7 +10,6 @@ use super::command::{Carried, Command, Item};
 use super::commands::{Action, note_bystanders};
 use super::context::Context;
 use super::die::{ArrayDone, Event, Transferred};
-use super::front::LANES;
 use super::gc_schedule::Idle;
 use super::host::Host;
 use super::plain::{booking, moves};
@@ -95,12 +94,8 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             has_admitted = false;
             if let Some(front) = self.host.front(&self.context.plan) {
-                if front.take_change() {
-                    for lane in 0..LANES {
-                        if let Some(at) = front.due(lane) {
-                            self.backend.set_of_host(lane, at);
-                        }
-                    }
+                while let Some((lane, at)) = front.take_due() {
+                    self.backend.set_of_host(lane, at);
                 }
                 if self.host.requests.live.is_some() && !self.wait_outside() {
                     return Ok(false);

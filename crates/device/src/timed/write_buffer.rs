@@ -38,7 +38,7 @@ pub(super) struct WriteBuffer {
     /// True if a page began to be programmed, or left room, since those who wait were looked at.
     has_changed: bool,
     /// Writes with FUA, with the buffered pages that they wait for: page, request.
-    urgent: Vec<(u32, RequestId)>,
+    pub(super) urgent: Vec<(u32, RequestId)>,
 }
 
 impl WriteBuffer {

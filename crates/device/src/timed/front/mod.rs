@@ -25,14 +25,16 @@ use link::{Link, OutgoingData};
 use ranges::ReadRanges;
 
 /// The three that pass in order, each by itself: data to the device, data to the host, and commands.
-pub(super) const LANES: usize = 3;
+const IN: usize = 0;
+const OUT: usize = 1;
+const COMMANDS: usize = 2;
 
 /// The controller's work for commands, and the link.
 pub(super) struct Front {
     controller: Option<Box<Controller>>,
     link: Option<Box<Link>>,
-    /// Something has come to a lane, or has passed it, since somebody asked what is due.
-    has_changed: bool,
+    /// A bit for each lane that something has come to, or has passed, since somebody asked.
+    changed: u8,
 }
 
 /// Bytes for each request in the device.
@@ -50,7 +52,7 @@ pub(super) fn bytes_of_page(config: &Config) -> usize {
 impl Front {
     pub(super) fn new(config: &model::Host) -> Front {
         let link = config.link.map(|rate| Box::new(Link::new(rate)));
-        Front { controller: Controller::new(config).map(Box::new), link, has_changed: false }
+        Front { controller: Controller::new(config).map(Box::new), link, changed: 0 }
     }
 
     /// True while writes, trims or flushes are on their way to the device.
@@ -65,28 +67,34 @@ impl Front {
         of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
     }
 
-    /// True if something may have to be timed anew, since somebody asked.
-    #[inline]
-    pub(super) fn take_change(&mut self) -> bool {
-        std::mem::take(&mut self.has_changed)
+    /// Something comes to a lane, or has passed it.
+    fn note_change(&mut self, lane: usize) {
+        self.changed |= 1 << lane;
     }
 
-    /// When something will have passed a lane, where that is to be timed anew.
-    #[inline]
-    pub(super) fn due(&mut self, lane: usize) -> Option<Instant> {
-        match (lane, &mut self.link, &mut self.controller) {
-            (0, Some(link), _) => link.inbound.due(),
-            (1, Some(link), _) => link.outbound.due(),
-            (2, _, Some(controller)) => controller.due(),
-            _ => None,
+    /// A lane, and when something will have passed it, where that is to be timed anew.
+    pub(super) fn take_due(&mut self) -> Option<(usize, Instant)> {
+        while self.changed > 0 {
+            let lane = self.changed.trailing_zeros() as usize;
+            self.changed &= self.changed - 1;
+            let due = match (lane, &mut self.link, &mut self.controller) {
+                (IN, Some(link), _) => link.inbound.due(),
+                (OUT, Some(link), _) => link.outbound.due(),
+                (COMMANDS, _, Some(controller)) => controller.due(),
+                _ => None,
+            };
+            if let Some(at) = due {
+                return Some((lane, at));
+            }
         }
+        None
     }
 
     /// Data of a read begin their way to the host. Returns whether they have one.
     pub(super) fn send(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) -> bool {
         let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted) else { return false };
         link.send(context.now, wanted.bytes(read), OutgoingData::Page(read));
-        self.has_changed = true;
+        self.note_change(OUT);
         context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Link));
         true
     }

@@ -5,6 +5,7 @@ use metrics::LatencyPart;
 
 use super::lane::IncomingRequest;
 use super::link::OutgoingData;
+use super::{COMMANDS, IN, OUT};
 use crate::pages::Span;
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -21,10 +22,10 @@ impl Host {
         span: Span,
     ) {
         let coming = IncomingRequest { id, request, span };
-        self.front.has_changed = true;
         let Some(controller) = &mut self.front.controller else { return self.pass_link(context, coming) };
         context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
         controller.take(context.now, coming);
+        self.front.note_change(COMMANDS);
         self.commands_come(context);
     }
 
@@ -35,6 +36,7 @@ impl Host {
             Some(link) if request.kind != RequestKind::Read => {
                 context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Link));
                 link.receive(context.now, coming);
+                self.front.note_change(IN);
                 self.come_in(context);
             }
             _ => self.take_in(context, id, &request, span),
@@ -43,13 +45,13 @@ impl Host {
 
     /// Something has passed a lane. Returns whether requests may have come in by that, or commands gone on.
     pub(in crate::timed) fn passed(&mut self, context: &mut Context<'_, impl Plan>, lane: usize) -> bool {
-        self.front.has_changed = true;
+        self.front.note_change(lane);
         match lane {
-            0 => self.come_in(context),
-            1 => self.go_out(context),
+            IN => self.come_in(context),
+            OUT => self.go_out(context),
             _ => self.commands_come(context),
         }
-        lane != 1
+        lane != OUT
     }
 
     /// Goes on with the commands that the controller has dealt with.
@@ -96,7 +98,7 @@ impl Host {
             && let Some(link) = &mut front.link
         {
             link.send(context.now, rest, OutgoingData::Rest(request));
-            front.has_changed = true;
+            front.note_change(OUT);
             self.requests.wait_for(request, 1);
             context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
         }

@@ -69,7 +69,7 @@ pub(in crate::timed) struct Wordlines {
     again: Vec<VecDeque<Vec<(Block, Page)>>>,
     /// In the order of time.
     due: VecDeque<Due>,
-    /// Wordlines that are to be filled up, by a page of theirs.
+    /// Wordlines that are to be filled up, by a page of theirs, and some that were.
     overdue: Vec<Due>,
 }
 
@@ -114,7 +114,9 @@ impl Wordlines {
     /// True if a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
     #[inline]
     fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
-        self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(flash.in_program(ppn).program) }
+        self.are_on()
+            && flash.has_frames_beside(ppn)
+            && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(flash.in_program(ppn).program) }
     }
 
     /// True if nothing has to be filled up any more.
@@ -212,6 +214,7 @@ impl Wordlines {
 
     /// The first wordlines are due now. Returns their dies, and when the next one is.
     fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
+        self.forget_settled(flash);
         let mut dies = Vec::new();
         while let Some(&due) = self.due.front()
             && (due.at <= now || self.is_over(flash, &due))
@@ -271,8 +274,8 @@ impl Wordlines {
     }
 
     /// Pages of a die whose wordlines are to be filled up, or the next ones.
-    fn overdue(&self, die: Die) -> impl Iterator<Item = Ppn> {
-        self.overdue.iter().filter(move |due| due.die == die).map(|due| due.page)
+    fn overdue(&self, flash: &Flash, die: Die) -> impl Iterator<Item = Ppn> {
+        self.overdue.iter().filter(move |due| due.die == die && !self.is_over(flash, due)).map(|due| due.page)
     }
 
     /// Pages of the host that lie on a die and wait for others, behind whom they are programmed, or did until these were placed.

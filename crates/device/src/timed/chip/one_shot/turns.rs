@@ -185,18 +185,19 @@ impl Chip<Any> for Wordlines {
 
 /// A page of a die whose wordline is to be filled up, or the next one. For FUA and a FLUSH it is if no write comes that would complete it.
 /// Pages that lie beside an erase that was begun wait for that.
-fn overdue(context: &mut Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
+fn overdue(context: &Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     if !context.chip.wordlines.are_on() {
         return None;
     }
-    context.chip.wordlines.forget_settled(&context.device.flash);
-    let context = &*context;
     let Context { device, queues, chip, .. } = context;
     let geometry = device.flash.geometry();
     let domain_of = |page| geometry.domain_of_unit(geometry.unit_of(page));
     let can_be_programmed = |page| !Features::erases(context, die, domain_of(page));
-    if let Some(page) = chip.wordlines.overdue(die).find(|&page| can_be_programmed(page)) {
+    if let Some(page) = chip.wordlines.overdue(&device.flash, die).find(|&page| can_be_programmed(page)) {
         return Some(page);
+    }
+    if !host.may_await() {
+        return None;
     }
     // Few are awaited, which is soon asked.
     let awaited = chip.wordlines.waiting_of_host(die).filter(|&(write, _)| host.awaits(queues, write));

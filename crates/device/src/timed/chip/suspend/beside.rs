@@ -67,17 +67,20 @@ fn may_be_suspended(backend: &Backend, context: &Context<'_>, die: Die) -> bool 
     works && !Features::has_more(context, die)
 }
 
-/// Reads or writes wait for a die that could be done if its operation were suspended.
+/// Reads or writes wait for a die that could be done if its operation were suspended, and it can be.
 fn has_work(timed: &mut Timed<'_, '_>, die: Die) -> bool {
     let Timed { context, host, commands, .. } = timed;
+    let operations = &context.chip.suspend.operations;
+    if context.assembles() && operations.when(die, context.now) == When::Never {
+        return false;
+    }
     if find_read(commands, context, die).is_some() {
         return true;
     }
     if !context.assembles() {
         return settle_and_find_write(commands, context, host, die).is_some();
     }
-    let operations = &context.chip.suspend.operations;
-    operations.let_writes_by(die) && operations.when(die, context.now) != When::Never && makes_ready(timed, die)
+    operations.let_writes_by(die) && makes_ready(timed, die)
 }
 
 /// Has writes for a die that erases gather in the controller, until the array can program some of them or they are to be filled up.

@@ -67,7 +67,7 @@ impl Chip<Any> for Suspend {
     /// Pages that gathered while a die erased are in the controller until they are programmed.
     fn keeps(context: &Context<'_>, ppn: Ppn) -> bool {
         let operations = &context.chip.suspend.operations;
-        operations.are_on() && operations.is_ready(context.device.flash.geometry().die_of(ppn), ppn)
+        operations.have_ready() && operations.is_ready(context.device.flash.geometry().die_of(ppn), ppn)
     }
 
     fn erases(context: &Context<'_>, die: Die, domain: Domain) -> bool {

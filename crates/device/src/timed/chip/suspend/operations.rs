@@ -1,6 +1,6 @@
 //! The operations of dies that may be suspended: which may be, when, and what is left of it.
 
-use base::{Block, Die, Domain, Duration, Instant, Page, Ppn, SuspendLimits};
+use base::{Block, Die, Domain, Duration, Instant, OpKind, Page, Ppn, SuspendLimits};
 
 use crate::flash::Flash;
 use crate::timed::command::{Carried, Command, MAX_PLANES};
@@ -127,6 +127,11 @@ impl Operations {
         self.ready[die.index()] = Some(*program);
     }
 
+    /// There may be such programs: erases let writes by.
+    pub(super) fn have_ready(&self) -> bool {
+        self.are_on() && self.limits[OpKind::Erase as usize].is_some_and(|limits| limits.programs > 0)
+    }
+
     /// True if there is one.
     pub(super) fn has_ready(&self, die: Die) -> bool {
         self.ready.get(die.index()).is_some_and(Option::is_some)
@@ -162,8 +167,11 @@ impl Operations {
         line: Line,
     ) {
         flash.places_of(command.ppns(), &mut self.places[die.index()]);
-        let (state, rest, command) = (State::Runs, Duration::ZERO, *command);
-        self.operations[die.index()] = Operation { state, suspends: 0, from, until, line, rest, programs: 0, command };
+        // In place, since a command is long.
+        let operation = &mut self.operations[die.index()];
+        (operation.state, operation.suspends, operation.programs) = (State::Runs, 0, 0);
+        (operation.from, operation.until, operation.line, operation.rest) = (from, until, line, Duration::ZERO);
+        operation.command = *command;
     }
 
     /// Whether a die's array works on an operation that may be suspended.
