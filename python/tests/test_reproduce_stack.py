@@ -17,7 +17,7 @@ from ftlab_reproduce.experiment import Tell
 from ftlab_reproduce.stack import STUDY
 from ftlab_reproduce.stack import axes as stack
 from ftlab_reproduce.stack import today as todays
-from ftlab_reproduce.stack.axes import FULL, HALF, OWN, SCALES, ZIPF, Case, Evidence, Point, is_clear
+from ftlab_reproduce.stack.axes import FULL, HALF, LIFE, OWN, SCALES, ZIPF, Case, Evidence, Point, is_clear
 from ftlab_reproduce.stack.bases import (
     BASES,
     HEADLINE,
@@ -276,7 +276,7 @@ def test_half_load_is_half_of_what_the_base_serves(tmp_path: Path) -> None:
 
 
 def test_full_size_is_run_for_the_headline_alone() -> None:
-    assert set(STUDY.experiments) - set(STUDY.default_experiments("paper")) == {"today", "own"}
+    assert set(STUDY.experiments) - set(STUDY.default_experiments("paper")) == {"today", "own", "lives"}
     todays_own = STUDY.points(["today"], "paper")
     assert {(point.members, point.seed) for point in todays_own} == {(members, 1) for members in TODAYS_OWN}
     assert set(TODAYS_HALF) < set(TODAYS_OWN) < set(TODAYS)
@@ -341,3 +341,32 @@ def test_the_study_on_a_tiny_device(
         alone = [row for row in rows if row["members"] == [member]]
         assert min(row[sign] or 0 for row in alone) > max(row[sign] or 0 for row in base), sign
     assert all(row["life_first_tib"] <= row["life_percent_tib"] for row in rows)
+
+
+def test_lives_go_on_until_the_drive_takes_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Blocks live for a tenth of what others do.
+    short = {**TINY.sets, "device.bad_blocks.weibull.life": 900}
+    monkeypatch.setitem(SCALES, "quick", replace(TINY, sets=short))
+    monkeypatch.setitem(stack.OF_LIFE, "device.wear.cycles_per_erase", 9)
+    few = [
+        Point(ZIPF, members, 1, LIFE, base)
+        for base, members in ((TODAY, ()), (TODAY, ("backups",)), (PAPERS, ()), (PAPERS, ("GCMix",)))
+    ]
+    monkeypatch.setitem(STUDY.experiments, "lives", replace(STUDY.experiments["lives"], points=few))
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "stack", "--only", "lives", "--out", "out"]) == 0
+    said = capsys.readouterr().out
+    assert "  supercap, written until the drive takes no more: " in said
+    assert "  GCMix, written until the drive takes no more: " in said
+    report = Path("out/report.md").read_text(encoding="utf-8")
+    assert "| supercap | " in report and "| backups | " in report and "extrapolated" not in report
+    rows = json.loads(Path("out/figures.json").read_text(encoding="utf-8"))["runs"]
+    lives = {(row["base"], *row["members"]): row for row in rows}
+    for row in lives.values():
+        # All that the flash can take: 192 MiB, or somewhat more than its 900 cycles of each block, over the WAF.
+        assert 0 < row["lifetime_tib"] * 2**20 < 1.3 * 900 * 192 / row["waf_first"]
+        assert row["failed"] > 0 and "life_first_tib" not in row
+    assert lives[TODAY,]["lifetime_tib"] > 1.05 * lives[TODAY, "backups"]["lifetime_tib"]
+    assert lives[PAPERS, "GCMix"]["lifetime_tib"] > 1.05 * lives[PAPERS,]["lifetime_tib"]

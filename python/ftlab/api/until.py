@@ -10,8 +10,11 @@ from ftlab._core import InputError
 END_OF_LIFE = "end-of-life"
 """The end of a run at the end of its device's life."""
 
-FOR_EVER = ("workload.requests=18446744073709551615", "workload.volume=1000000x")
+FOR_EVER = {"workload.requests": 2**64 - 1, "workload.volume": "1000000x"}
 """Ends that no device lives to see."""
+
+FOR_EVER_REPLAYED = {**FOR_EVER, "workload.rounds": 2**53 - 1}
+"""The same where a trace is replayed."""
 
 
 def settings(until: str, resolved: Mapping[str, Any]) -> list[str]:
@@ -27,8 +30,8 @@ def settings(until: str, resolved: Mapping[str, Any]) -> list[str]:
             "error: no block of this device fails, so it has no end of life\nhint: set `device.bad_blocks` to "
             '"weibull", and `device.bad_blocks.weibull.life` to the P/E cycles that blocks live'
         )
-    rounds = ["workload.rounds=9007199254740992"] if "trace" in resolved["workload"] else []
-    return [*FOR_EVER, *rounds]
+    ends = FOR_EVER_REPLAYED if "trace" in resolved["workload"] else FOR_EVER
+    return [f"{key}={value}" for key, value in ends.items()]
 
 
 def _name(choice: str | Mapping[str, Any]) -> str:

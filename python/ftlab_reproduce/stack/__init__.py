@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ftlab_reproduce.stack import drawing, tables, today
+from ftlab_reproduce.stack import drawing, lives, tables, today
 from ftlab_reproduce.stack.axes import (
     LOADS,
     PLACES,
@@ -12,6 +12,7 @@ from ftlab_reproduce.stack.axes import (
     Evidence,
     Point,
     at_load,
+    lived_points,
     own_points,
     preset_of,
     sets,
@@ -36,6 +37,12 @@ EXPERIMENTS = {
         todays_points(),
         tables=[today.worth],
         pictures={"today": today.bars},
+    ),
+    "lives": Experiment(
+        "drives of both bases under every workload, written until so many blocks have failed that they take no more",
+        lived_points(),
+        tables=[lives.told],
+        pictures={"lives": lives.bars},
     ),
     "own": Experiment(
         "the papers' base under every workload at half of each one's own rate",

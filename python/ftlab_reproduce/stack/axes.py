@@ -11,18 +11,21 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.api import until
 from ftlab.base.quantities import in_bytes
 from ftlab_reproduce import study
 from ftlab_reproduce.stack.bases import (
     APART,
     BASES,
     HEADLINE,
+    LIVED,
     OF_OWN,
     PAIRS,
     PAPERS,
     TODAY,
     TODAYS,
     TODAYS_HALF,
+    TODAYS_LIVED,
     TODAYS_OWN,
     Members,
     name_of,
@@ -60,10 +63,28 @@ HALF = "half load"
 """Requests arrive in an open loop, half as many as the base serves with a full queue. Bursts and gaps stay."""
 OWN = "half of its own"
 """As half load, but half as many as the same drive serves with a full queue."""
+LIFE = "to the end of its life"
+"""The queue is full, and blocks fail, until the drive takes no more writes."""
 LOADS = (FULL, HALF)
 """Those of the papers' base, every configuration."""
 LESS = 0.5
 """Arrivals, of what is served with a full queue."""
+
+
+CYCLES_PER_ERASE = 90
+"""P/E cycles that an erase stands for in a life: a hundred erases of a block that lives for 9,000 cycles."""
+LIVED_READS = 0.9
+"""Of the requests of the generated workload in a life: with `ZIPF_READS` it is hours of reads."""
+
+OF_LIFE: Settings = {
+    "device.wear.pe_cycles": 0,
+    "device.bad_blocks.weibull.factory": 0,
+    "device.wear.cycles_per_erase": CYCLES_PER_ERASE,
+    # A tenth of the erases of a life: the most that goes with so many cycles an erase.
+    "ftl.wear_leveling.static.threshold": 10,
+}
+"""What a drive sets that is new and lives to its end. No block is bad from the factory: so few blocks are told apart
+by the chance of where these lie."""
 
 
 def wanted(_: study.Scale) -> Sequence[Wanted]:
@@ -121,12 +142,12 @@ def at_most(point: Point) -> Point:
 
 def waits_for(point: Point) -> Sequence[Point]:
     """The runs that tell how much is half load."""
-    return [] if point.load == FULL else [at_most(point)]
+    return [] if point.load in (FULL, LIFE) else [at_most(point)]
 
 
 def at_load(point: Point, evidence: Evidence) -> Settings:
     """The pace at which half of what the base, or the drive itself, serves arrives."""
-    if point.load == FULL:
+    if point.load in (FULL, LIFE):
         return {}
     gap = 1 / (LESS * evidence.figure(at_most(point), "iops"))
     if (workload := evidence.workloads.get(point.workload)) is None:
@@ -163,7 +184,7 @@ def _device(blocks: int, pages: int, user: str) -> Settings:
     }
 
 
-ON_REQUEST = frozenset({"today", "own"})
+ON_REQUEST = frozenset({"today", "own", "lives"})
 """Experiments that full size runs only when they are asked for: hours more."""
 
 
@@ -174,7 +195,9 @@ def _not_at_full_size(point: Point) -> bool:
 
 
 SCALES = {
-    "quick": Scale(1 / 4, _device(208, 48, "4GiB"), written=3.0, written_today=2.0),
+    "quick": Scale(
+        1 / 4, _device(208, 48, "4GiB"), on_request=frozenset({"lives"}), written=3.0, written_today=2.0
+    ),
     "paper": Scale(1.0, _device(208, 192, "16GiB"), _not_at_full_size, ON_REQUEST),
 }
 """`paper`: a device as large as those that the traces were captured on.
@@ -215,6 +238,16 @@ def own_points() -> list[Point]:
     ]
 
 
+def lived_points() -> list[Point]:
+    """Drives of both bases that are written until they take no more."""
+    return [
+        Point(name, members, SEEDS[0], LIFE, base)
+        for base, lived in ((TODAY, TODAYS_LIVED), (PAPERS, LIVED))
+        for name in WORKLOADS
+        for members in lived
+    ]
+
+
 def user_bytes(scale: Scale) -> int:
     """Of the user space."""
     return in_bytes(str(scale.sets["device.user_capacity"]))
@@ -228,21 +261,31 @@ def rounds(workload: Workload, scale: Scale, base: str = PAPERS) -> int:
 def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
     """What a point sets."""
     base = BASES[point.base]
-    chosen = study.settled(base.sets, *(base.changes[name] for name in point.members))
+    lives = point.load == LIFE
+    chosen = study.settled(
+        base.sets, *(base.changes[name] for name in point.members), OF_LIFE if lives else {}
+    )
+    chosen["run.seed"] = point.seed
     if workload is not None:
-        return {**chosen, "run.seed": point.seed, "workload.rounds": rounds(workload, scale, point.base)}
+        return {
+            **chosen,
+            **(
+                until.FOR_EVER_REPLAYED if lives else {"workload.rounds": rounds(workload, scale, point.base)}
+            ),
+        }
     return {
         **chosen,
-        "run.seed": point.seed,
         "workload.generator": "zipf",
         "workload.request_size": "16KiB",
-        "workload.read_fraction": ZIPF_READS,
-        "workload.volume": f"{scale.volume(point.base) / 2:g}x",
+        "workload.read_fraction": LIVED_READS if lives else ZIPF_READS,
+        **(until.FOR_EVER if lives else {"workload.volume": f"{scale.volume(point.base) / 2:g}x"}),
     }
 
 
 def weight(point: Point, workload: Workload | None, scale: Scale) -> float:
     """About how much work a run is: what it writes."""
+    if point.load == LIFE:
+        return 20 * user_bytes(scale)
     if workload is None:
         return 10 * scale.volume(point.base) * user_bytes(scale)
     return rounds(workload, scale, point.base) * float(workload.info["bytes_written"])
@@ -283,6 +326,8 @@ GAUGES: Mapping[str, Gauge] = {
     "life_first_tib": Gauge("written until the first block is worn out", "TiB", True),
     "life_percent_tib": Gauge("written until 1 % of the blocks are worn out", "TiB", True),
 }
+LIFETIME = Gauge("written until the drive takes no more", "TiB", True)
+"""`lifetime_tib`, of drives that were run to their end; the lives of `GAUGES` are extrapolated."""
 
 COMPARED = ("read_p999_us", "write_p999_us", "waf", "life_first_tib", "life_percent_tib")
 
@@ -316,6 +361,18 @@ def _lives(result: Any) -> dict[str, float]:
     }
 
 
+def _at_end(summary: Mapping[str, Any], name: str, unit: float = 1) -> float | None:
+    """A figure of a life; nothing where the drive did not come to its end."""
+    value = summary.get("end_of_life", {}).get(name)
+    return None if value is None else float(value) / unit
+
+
+def _in_eighth(summary: Mapping[str, Any], which: int) -> float | None:
+    """The WAF in an eighth of a life."""
+    end = summary.get("end_of_life", {})
+    return float(end["waf_by_eighth"][which]) if end.get("reached") else None
+
+
 class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by members."""
 
@@ -332,6 +389,12 @@ class Evidence(study.Evidence[Point]):
         "reprograms": lambda s: s["flash"]["reprograms"],
         "paired": lambda s: s["policy"].get("paired_page", {}).get("paired_pages"),
         "multiplane": lambda s: s["flash"]["multiplane"]["program_fraction"],
+        "lifetime_tib": lambda s: _at_end(s, "lifetime_bytes", 2**40),
+        "drive_writes": lambda s: _at_end(s, "lifetime_drive_writes"),
+        "waf_first": lambda s: _in_eighth(s, 0),
+        "waf_last": lambda s: _in_eighth(s, -1),
+        "failed": lambda s: s["policy"].get("bad_blocks", {}).get("grown_units"),
+        "lost": lambda s: s["policy"].get("bad_blocks", {}).get("lost_pages"),
     }
 
     def figure(self, point: Point, name: str) -> float:
@@ -341,14 +404,15 @@ class Evidence(study.Evidence[Point]):
         return super().figure(point, name)
 
     def row(self, point: Point) -> dict[str, Any]:
-        """A run's figures, as JSON."""
+        """A run's figures, as JSON. Lives are extrapolated for those that did not come to their end."""
         lives = {
-            key: None if math.isnan(value) else value for key, value in _lives(self.results[point]).items()
+            key: None if math.isnan(value) else value
+            for key, value in ({} if point.load == LIFE else _lives(self.results[point])).items()
         }
         return {**super().row(point), "members": list(point.members), **lives}
 
     def cases(self) -> list[Case]:
-        """What there are runs under, beside those of the base that others waited for."""
+        """What there are runs under, beside lives and those of the base that others waited for."""
         known = {point.case for point in self.results if point.members}
         every = (Case(name, load, base) for base in BASES for name in WORKLOADS for load in (FULL, HALF, OWN))
         return [case for case in every if case in known]
@@ -356,6 +420,11 @@ class Evidence(study.Evidence[Point]):
     def cases_of(self, base: str) -> list[Case]:
         """The cases of one base."""
         return [case for case in self.cases() if case.base == base]
+
+    def lived(self, base: str) -> list[Case]:
+        """The cases under which drives of a base were run to their end."""
+        every = (Case(name, LIFE, base) for name in WORKLOADS)
+        return [case for case in every if any(point.case == case for point in self.results)]
 
     def titled(self, case: Case) -> str:
         """A case with its workload's kind, for people."""
@@ -388,7 +457,7 @@ class Evidence(study.Evidence[Point]):
         """By which factor a figure is better than that of the base as it is, or with `than`, for each repeat."""
         mine, base = self.values(case, members, gauge), self.values(case, than, gauge)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return mine / base if GAUGES[gauge].is_better_high else base / mine
+            return mine / base if GAUGES.get(gauge, LIFETIME).is_better_high else base / mine
 
     def interplay(self, case: Case, pair: Members, gauge: str) -> NDArray[np.float64]:
         """The gain of a pair ÷ the product of its members' gains, for each repeat: above 1 they help each other."""
@@ -397,9 +466,9 @@ class Evidence(study.Evidence[Point]):
 
     def words(self) -> list[str]:
         """What to switch on."""
-        from ftlab_reproduce.stack import tables, today
+        from ftlab_reproduce.stack import lives, tables, today
 
-        return [*tables.advice(self), *today.advice(self)]
+        return [*tables.advice(self), *today.advice(self), *lives.advice(self)]
 
 
 def spread(values: NDArray[np.float64]) -> float:

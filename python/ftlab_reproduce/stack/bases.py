@@ -114,6 +114,8 @@ STEPS: Sequence[Members] = (*ALONE, ("TBM", "GCMix"), THREE, *EVERY)
 """What each brings alone, and what is switched on together in the end."""
 HEADLINE: Sequence[Members] = ((), ("TBM",), ("CF",), ("GCMix",), ("TBM", "GCMix"), THREE, *EVERY)
 """What it takes to see what to switch on, and what not; all that is run at full size."""
+LIVED: Sequence[Members] = ((), ("TBM",), ("CF",), ("GCMix",), THREE)
+"""What is run to the end of its life on the papers' base."""
 OF_OWN: Sequence[Members] = ((), ("TBM",), THREE)
 """What is run at half of each one's own rate on the papers' base."""
 
@@ -151,6 +153,18 @@ TODAYS_OWN: Sequence[Members] = (
     PAPERS_FTL,
 )
 """What is run at half of its own load on today's drive."""
+TODAYS_LIVED: Sequence[Members] = (
+    (),
+    *((name,) for name in ("GCF", "CF", "IPR", "no TBM", "no pacing")),
+    ("backups",),
+    ("backups", "GCF"),
+    ("GCMix",),
+    *((name, "GCMix") for name in ("GCF", "IPR")),
+    ("GCF", "IPR", "GCMix"),
+    PAPERS_FTL,
+)
+"""What is run to the end of its life there. Not rCPB: its quotas go with the real erases of a block, of which a life in
+steps has few."""
 TODAYS_HALF: Sequence[Members] = ((), ("GCF",), ("no pacing",), ("backups",), ("GCMix",), TODAYS_THREE)
 """What is run at half load there: drives that serve about as much."""
 

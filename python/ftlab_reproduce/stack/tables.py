@@ -60,18 +60,19 @@ def change(factors: NDArray[np.float64]) -> str:
 def everything(evidence: Evidence) -> list[str]:
     """Every figure of every configuration, by case."""
     heads = [f"{gauge.words}{gauge.unit and ', '}{gauge.unit}" for gauge in GAUGES.values()]
-    return [
-        *_by_case(
-            evidence,
-            "figures, means of the repeats",
-            "in force",
-            lambda _: heads,
-            lambda case: evidence.of(case, SUBSETS),
-            lambda case, members: [mean_of(evidence.values(case, members, gauge)) for gauge in GAUGES],
-        ),
+    tables = _by_case(
+        evidence,
+        "figures, means of the repeats",
+        "in force",
+        lambda _: heads,
+        lambda case: evidence.of(case, SUBSETS),
+        lambda case, members: [mean_of(evidence.values(case, members, gauge)) for gauge in GAUGES],
+    )
+    extrapolated = [
         f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block, as if wear leveling kept",
         f"blocks within {APART} erases of the mean of their plane and cost nothing.",
     ]
+    return [*tables, *extrapolated] if tables else []
 
 
 def gains(evidence: Evidence) -> list[str]:

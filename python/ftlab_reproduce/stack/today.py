@@ -123,7 +123,7 @@ def bars(evidence: Evidence) -> Figure | None:
     figure, panels = sheet(3.0 * len(known) + 1.6, 2.9 * len(rows) + 0.6, len(rows), len(known), sharey=True)
     for line, (gauge, load, words) in zip(panels, rows, strict=True):
         for panel, name in zip(line, known, strict=True):
-            _drives(panel, evidence, Case(name, load, TODAY), gauge, drives)
+            drives_of(panel, evidence, Case(name, load, TODAY), gauge, drives)
             dress(panel, f"{name}: {words}")
             panel.grid(visible=False)
     panels[0][0].invert_yaxis()
@@ -135,7 +135,7 @@ def bars(evidence: Evidence) -> Figure | None:
     return figure
 
 
-def _drives(panel: Axes, evidence: Evidence, case: Case, gauge: str, drives: list[Members]) -> None:
+def drives_of(panel: Axes, evidence: Evidence, case: Case, gauge: str, drives: list[Members]) -> None:
     """A bar for each drive: its figure ÷ that of the drive with a supercap, the figure at its end."""
     means = np.array([float(evidence.values(case, members, gauge).mean()) for members in drives])
     ratios = means / means[drives.index(())]
