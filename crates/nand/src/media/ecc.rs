@@ -1,5 +1,7 @@
 //! ECC corrects so many wrong bits of a codeword, and a page when it corrects every codeword.
 
+use super::LEAST_LUCK;
+
 /// Rates that the chance of failure is kept of.
 const POINTS: usize = 2048;
 
@@ -12,6 +14,8 @@ pub struct Ecc {
     scale: f64,
     /// By rate up to twice the limit, the chance that a codeword of a page has too many. Empty where codewords have just the mean.
     fails: Vec<f64>,
+    /// Below this rate every page is corrected.
+    safe: f64,
 }
 
 impl Ecc {
@@ -24,7 +28,13 @@ impl Ecc {
             let tail = more_than(bits, correctable, at as f64 / scale);
             -libm::expm1(f64::from(codewords) * libm::log1p(-tail))
         };
-        Ecc { limit, scale, fails: if has_noise { (0..POINTS).map(fails).collect() } else { Vec::new() } }
+        let fails: Vec<f64> = if has_noise { (0..POINTS).map(fails).collect() } else { Vec::new() };
+        // Between two points the chance is at most that of the greater one.
+        let safe = match fails.iter().position(|&chance| chance >= LEAST_LUCK) {
+            Some(point) => point.saturating_sub(1) as f64 / scale,
+            None => limit,
+        };
+        Ecc { limit, scale, fails, safe }
     }
 
     /// The rate at which a codeword has as many wrong bits as can be corrected, on average.
@@ -41,6 +51,12 @@ impl Ecc {
         let at = rate * self.scale;
         let Some(&[low, high]) = self.fails.get(at as usize..).and_then(|rest| rest.first_chunk()) else { return 1.0 };
         low + (high - low) * at.fract()
+    }
+
+    /// True if a page with that rate of wrong bits is corrected, however bad its luck.
+    #[inline]
+    pub fn always_corrects(&self, rate: f64) -> bool {
+        rate < self.safe
     }
 
     /// True if a page with that rate of wrong bits is corrected; `luck`: where among all such pages it stands.

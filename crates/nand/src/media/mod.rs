@@ -76,15 +76,37 @@ pub struct Media {
     born: Vec<u32>,
     /// Ticks that such data were old then.
     stated_age: u64,
-    /// Of ticks that passed last: the stretch that they make.
-    stretched: (u64, f64),
+    /// Of ticks that passed, by their last bits: the stretch that they make.
+    stretched: Box<[Stretched; STRETCHES]>,
     /// Ticks × this: age at the reference temperature ÷ onset.
     stretch_of_tick: f64,
     salt: u64,
 }
 
+/// How far the levels of a page of some age have moved.
+#[derive(Clone, Copy)]
+struct Stretched {
+    /// In ticks.
+    age: u64,
+    /// The logarithm of the age.
+    stretch: f64,
+    /// The step of the reference voltages that fits it.
+    fitting: u32,
+}
+
+impl Stretched {
+    /// No page is of that age.
+    const NONE: Stretched = Stretched { age: u64::MAX, stretch: 0.0, fitting: 0 };
+}
+
+/// Ages that are kept: more than half an hour of them, since most pages that are read soon are of one of few ages.
+const STRETCHES: usize = 512;
+
 /// Time is kept in ticks of 2³² ns, which is 4.3 s.
 const TICK_BITS: u32 = 32;
+
+/// The least luck that a page can have.
+const LEAST_LUCK: f64 = 0.5 / (1u64 << 53) as f64;
 
 /// Cycles that no block has: its terms are not known.
 const UNKNOWN: u32 = u32::MAX;
@@ -116,7 +138,7 @@ impl Media {
             born: vec![0; shape.blocks as usize * shape.pages_per_block as usize],
             pages_per_block: shape.pages_per_block,
             stated_age: setup.age.ns() >> TICK_BITS,
-            stretched: (0, 0.0),
+            stretched: Box::new([Stretched::NONE; STRETCHES]),
             stretch_of_tick: tick * setup.acceleration() / seconds(setup.onset.ns().into()),
             layers,
             ecc,
@@ -140,8 +162,7 @@ impl Media {
 
     /// A page is read at that time: how often, until it is correct. The block keeps the step that was good.
     pub fn read(&mut self, block: Block, page: Page, wear: Endured, now: Instant) -> Correction {
-        let stretch = self.stretch(block, page, now);
-        let luck = self.luck(block, page, wear.cycles);
+        let Stretched { stretch, fitting, .. } = self.stretched(block, page, now);
         let factor = self.layers[page.index()];
         let state = &mut self.blocks[block.index()];
         if state.cycles != wear.cycles {
@@ -154,9 +175,15 @@ impl Media {
             (terms.wear + terms.retention * (off * (1.0 - floor) + stretch * floor) + terms.disturb * f64::from(reads))
                 * factor
         };
-        let fitting = ((stretch / step).round() as u32).min(steps);
         let first = self.setup.level.first(u32::from(state.last_good), fitting);
-        if self.ecc.corrects(rber(first), luck) {
+        let rate = rber(first);
+        // Most pages are far from the limit, and it takes longer to draw their luck than all before.
+        if self.ecc.always_corrects(rate) {
+            state.last_good = first as u8;
+            return Correction::default();
+        }
+        let luck = luck(self.salt, block, page, wear.cycles);
+        if self.ecc.corrects(rate, luck) {
             state.last_good = first as u8;
             return Correction::default();
         }
@@ -170,32 +197,41 @@ impl Media {
         Correction { retries: (steps + self.setup.soft_reads) as u8, is_soft: true, is_uncorrectable }
     }
 
-    /// How far the levels of a page have moved: the logarithm of its age.
+    /// How far the levels of a page have moved.
     #[inline]
-    fn stretch(&mut self, block: Block, page: Page, now: Instant) -> f64 {
+    fn stretched(&mut self, block: Block, page: Page, now: Instant) -> Stretched {
         let now = now.ns() >> TICK_BITS;
         let age = match self.born[self.index(block, page)] {
             0 => self.stated_age + now,
             tick => now.saturating_sub(u64::from(tick) - 1),
         };
-        if self.stretched.0 != age {
-            self.stretched = (age, libm::log1p(age as f64 * self.stretch_of_tick));
-        }
-        self.stretched.1
+        let known = self.stretched[age as usize % STRETCHES];
+        if known.age == age { known } else { self.stretch(age) }
     }
 
-    /// A number in 0..1 for the content of a page: the lower it is, the more errors its worst codeword has beside the mean.
-    #[inline]
-    fn luck(&self, block: Block, page: Page, cycles: u32) -> f64 {
-        let place = u64::from(block.number()) << 32 | u64::from(page.number());
-        let mixed = mix(mix(self.salt ^ place).wrapping_add(u64::from(cycles)));
-        ((mixed >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+    /// How far levels have moved after so many ticks. It is kept.
+    #[inline(never)]
+    fn stretch(&mut self, age: u64) -> Stretched {
+        let stretch = libm::log1p(age as f64 * self.stretch_of_tick);
+        let fitting = ((stretch / self.setup.step).round() as u32).min(self.setup.steps);
+        let known = Stretched { age, stretch, fitting };
+        self.stretched[age as usize % STRETCHES] = known;
+        known
     }
 
     #[inline]
     fn index(&self, block: Block, page: Page) -> usize {
         block.index() * self.pages_per_block as usize + page.index()
     }
+}
+
+/// A number in 0..1 for the content of a page, [`LEAST_LUCK`] at least: the lower it is, the more errors its worst codeword has beside the
+/// mean.
+#[inline]
+fn luck(salt: u64, block: Block, page: Page, cycles: u32) -> f64 {
+    let place = u64::from(block.number()) << 32 | u64::from(page.number());
+    let mixed = mix(mix(salt ^ place).wrapping_add(u64::from(cycles)));
+    ((mixed >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
 
 /// SplitMix64.

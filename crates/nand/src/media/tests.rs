@@ -277,3 +277,17 @@ fn the_chance_of_failure_is_the_binomial_one() {
     let sharp = Ecc::new(8192, 72, 16, false);
     assert!(sharp.corrects(72.0 / 8192.0, 0.0) && !sharp.corrects(73.0 / 8192.0, 0.999));
 }
+
+/// No luck changes what happens to pages with few errors, and nearly all pages are such.
+#[test]
+fn pages_whose_luck_is_not_drawn_are_corrected_with_the_worst() {
+    for has_noise in [false, true] {
+        let ecc = Ecc::new(8192, 72, 16, has_noise);
+        let rates: Vec<f64> = (0..40_000).map(|at| f64::from(at) * 1e-6).collect();
+        let (sure, others): (Vec<f64>, Vec<f64>) = rates.into_iter().partition(|&rate| ecc.always_corrects(rate));
+        assert!(sure.iter().all(|&rate| ecc.corrects(rate, LEAST_LUCK)), "with noise: {has_noise}");
+        let last = sure.last().expect("some are sure");
+        assert!(*last > ecc.limit() / if has_noise { 4.0 } else { 1.01 }, "{last}");
+        assert!(others.iter().any(|&rate| !ecc.corrects(rate, LEAST_LUCK)));
+    }
+}
