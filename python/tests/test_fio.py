@@ -100,6 +100,11 @@ def test_a_job_is_a_workload() -> None:
     assert found.config["tenant"] == [{"name": "mix-0", **tenant}, {"name": "mix-1", **tenant}]
 
 
+def test_a_part_of_the_drive_begins_where_a_request_can() -> None:
+    found = workload("[a]\nrw=write\nbs=1m\noffset=33%\nsize=20%\n")
+    assert found["address_offset"] == f"{CAPACITY * 33 // 100 // MIB * MIB}B" and CAPACITY * 33 // 100 % MIB
+
+
 def test_what_is_global_holds_for_the_jobs_behind_it() -> None:
     text = "[global]\nbs=8k\n[a]\nrw=write\n[global]\nbs=16k\n[b]\nrw=write\n"
     sizes = [workload(text, section=name)["request_size"] for name in "ab"]

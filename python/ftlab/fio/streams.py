@@ -235,6 +235,9 @@ class Reading:
         """The first byte of a job's range, and the bytes of it."""
         offset = self._extent(section, "offset", self.capacity, base) or 0
         at = section.words.get("offset")
+        if at is not None and isinstance(share(at.value or ""), Part):
+            # As fio does: a part of the drive begins where a request can.
+            offset = offset // bs * bs
         if at is not None and (offset % 512 or offset >= self.capacity):
             raise self.file.refusal(
                 at,

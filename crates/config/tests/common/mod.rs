@@ -262,6 +262,7 @@ seam!(
                 Param::word("order", &["channel", "global"], "Whose turn it is."),
                 Param::word("release", &["programmed", "transferred"], "When its room is free."),
                 Param::word("flush", &["full", "free"], "When pages leave."),
+                Param::word("reads", &["pass", "wait"], "Whether they wait."),
                 Param::word("power_loss", &["volatile", "protected"], "Whether it is saved."),
             ],
         },

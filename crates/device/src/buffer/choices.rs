@@ -30,6 +30,12 @@ const PARAMS: &[Param] = &[
          full the buffer is then tells how much the host asks for. Without time, that is under `count` and `device`, `free` is `full`.",
     ),
     Param::word(
+        "reads",
+        &["pass", "wait"],
+        "Reads that come while writes wait for room: `pass`: they go first; `wait`: commands begin in the order in which they \
+         came, so they wait until the writes before them are in the buffer. Without time they are the same.",
+    ),
+    Param::word(
         "power_loss",
         &["volatile", "protected"],
         "What becomes of it when the power goes off. `volatile`: it is lost, so a FLUSH waits until all that is buffered is \

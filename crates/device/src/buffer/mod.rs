@@ -78,6 +78,8 @@ pub(crate) struct Buffer {
     released: u32,
     /// True if room is free as soon as the data are in the chip.
     releases_early: bool,
+    /// Reads wait behind writes that wait for room.
+    pub(crate) reads_wait: bool,
     /// Pages accepted so far.
     accepted: u64,
     moves_hits: bool,
@@ -116,6 +118,7 @@ impl Buffer {
             fill: 0,
             released: 0,
             releases_early,
+            reads_wait: selection.word("reads") == "wait",
             accepted: 0,
             moves_hits: selection.name == "lru",
             one_order: selection.word("order") == "global",

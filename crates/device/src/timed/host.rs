@@ -122,9 +122,7 @@ impl Host {
         workload: &mut Workload,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Instant>, RunError> {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.pump(context, &mut self.requests);
-        }
+        self.pump_buffer(context);
         while self.requests.have_room() && self.may_send() {
             if self.incoming.is_empty() {
                 self.draw(context, workload)?;
@@ -263,16 +261,14 @@ impl Host {
         request: &Request,
         span: Span,
     ) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.note(id, request);
-            if request.kind != RequestKind::Read {
-                context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Buffer));
-                buffer.pump(context, &mut self.requests);
-                return;
-            }
+        if let Some(buffer) = &mut self.buffer
+            && buffer.note(id, request)
+        {
+            context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Buffer));
+            return self.pump_buffer(context);
         }
         if span.len() > PIECE && request.kind != RequestKind::Trim {
-            return self.take_in_long(context, id, request, span);
+            return self.take_in_long(context, id, request.kind, span, request.offset);
         }
         match request.kind {
             RequestKind::Read => self.enter_read(context, id, span, request.offset),
@@ -292,27 +288,58 @@ impl Host {
         self.requests.part_done(context, id);
     }
 
+    /// Lets requests into the write buffer as far as there is room, and begins with the reads that waited behind them.
+    #[inline]
+    fn pump_buffer(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(buffer) = &mut self.buffer
+            && let Some(read) = buffer.pump(context, &mut self.requests)
+        {
+            let offset = buffer.offset_of(read);
+            self.begin_read(context, read, offset);
+        }
+    }
+
+    /// A read that waited behind writes has its turn.
+    #[inline(never)]
+    fn begin_read(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, offset: u64) {
+        context.note(|waits, now| waits.read_has_its_turn(now, id));
+        let Active { span, .. } = *self.requests.get(id);
+        if span.len() > PIECE {
+            return self.take_in_long(context, id, RequestKind::Read, span, offset);
+        }
+        self.enter_read(context, id, span, offset);
+        self.requests.part_done(context, id);
+    }
+
     /// Takes a read or a write of many pages in, which may take minutes; or a part of it, if somebody wants to stop.
     #[cold]
     #[inline(never)]
-    fn take_in_long(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, request: &Request, span: Span) {
-        let is_write = request.kind == RequestKind::Write;
+    fn take_in_long(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        id: RequestId,
+        kind: RequestKind,
+        span: Span,
+        offset: u64,
+    ) {
+        let is_write = kind == RequestKind::Write;
         if is_write {
             self.requests.begin_write(id, span.len());
         }
         let mut of_pages = 0;
         for piece in span.pieces() {
             if is_write {
-                self.enter_writes(context, id, piece, request.offset);
+                self.enter_writes(context, id, piece, offset);
             } else {
-                of_pages += self.enter_reads(context, id, piece, request.offset);
+                of_pages += self.enter_reads(context, id, piece, offset);
             }
             if context.interrupt.check().is_err() {
                 return;
             }
         }
         if !is_write {
-            self.send_rest(context, id, request.size - of_pages);
+            let Active { bytes, .. } = *self.requests.get(id);
+            self.send_rest(context, id, bytes - of_pages);
         }
         self.requests.part_done(context, id);
     }

@@ -117,6 +117,8 @@ struct Entered {
     controller_ns: u64,
     /// How long its data were on the host's link before the device had them.
     link_ns: u64,
+    /// How long it waited behind writes that waited for room in the write buffer, if it is a read.
+    room_ns: u64,
     /// Of its page that was done last, as far as pages are done.
     last: LatencyParts,
     die: Option<Die>,
@@ -134,6 +136,7 @@ impl Entered {
         offset: 0,
         controller_ns: 0,
         link_ns: 0,
+        room_ns: 0,
         last: LatencyParts::NONE,
         die: None,
         weight: 0,
@@ -566,12 +569,24 @@ impl Waits {
         request.link_ns = (now - request.at).ns() - request.controller_ns;
     }
 
+    /// A read that waited behind writes for room in the write buffer waits no more.
+    pub(super) fn read_has_its_turn(&mut self, now: Instant, request: RequestId) {
+        self.request_goes_on(now, request);
+        let ns = (now - self.room_from[request.0 as usize].at).ns();
+        if ns > 0 {
+            let mut held = self.requests[request.0 as usize].held.take().unwrap_or_default();
+            self.add_held_room(now, request, ns, &mut held);
+            let entered = &mut self.requests[request.0 as usize];
+            (entered.room_ns, entered.held) = (ns, Some(held));
+        }
+    }
+
     /// The data of a read that the device had without flash have passed the host's link. It waited for nothing else.
     pub(super) fn rest_is_done(&mut self, now: Instant, request: RequestId) {
         self.request_goes_on(now, request);
         let request = &mut self.requests[request.0 as usize];
         (request.last, request.die) = (LatencyParts::NONE, None);
-        request.last.add(LatencyPart::Link, (now - request.at).ns() - request.controller_ns);
+        request.last.add(LatencyPart::Link, (now - request.at).ns() - request.controller_ns - request.room_ns);
     }
 
     /// A request is complete. A read or write: with the split of its page that was done last.
@@ -591,13 +606,14 @@ impl Waits {
             return None;
         }
         let entered = &mut self.requests[request.0 as usize];
-        let Entered { at, offset, controller_ns, link_ns, last, die, .. } = *entered;
+        let Entered { at, offset, controller_ns, link_ns, room_ns, last, die, .. } = *entered;
         let mut held = entered.held.take().map_or_else(Held::default, |held| *held);
         let mut parts = last;
         parts.add(LatencyPart::Link, link_ns);
         let own = parts.sum();
         parts.add(LatencyPart::Controller, controller_ns);
         parts.add(LatencyPart::Admission, (at - arrived).ns());
+        parts.add(LatencyPart::Buffer, room_ns);
         let rest = (now - arrived).ns() - parts.sum();
         assert!(rest == 0 || self.has_buffer && kind == RequestKind::Write, "{rest} ns of nothing");
         parts.add(LatencyPart::Buffer, rest);

@@ -29,7 +29,7 @@ pub(super) struct WriteBuffer {
     buffer: Buffer,
     /// By request.
     entering: Vec<Entering>,
-    /// Writes that wait for room, with the trims and flushes behind them.
+    /// Writes that wait for room, with the trims and flushes behind them, and the reads if they do not pass.
     waiting: VecDeque<RequestId>,
     /// How much room the first of them needs, at least.
     need: u32,
@@ -118,32 +118,45 @@ impl WriteBuffer {
         self.buffer.has_waiting(queue)
     }
 
-    /// Takes note of a request that comes.
-    pub(super) fn note(&mut self, id: RequestId, request: &Request) {
+    /// Takes note of a request that comes. Returns whether it has to take its turn.
+    pub(super) fn note(&mut self, id: RequestId, request: &Request) -> bool {
         let at = id.0 as usize;
         if self.entering.len() <= at {
             self.entering.resize(at + 1, Entering::default());
         }
         self.entering[at] = Entering { offset: request.offset, fua: request.fua, entered: 0 };
-        if request.kind != RequestKind::Read {
+        let passes = request.kind == RequestKind::Read && !(self.buffer.reads_wait && self.has_waiting_requests());
+        if !passes {
             self.waiting.push_back(id);
         }
+        !passes
+    }
+
+    /// Where a request begins.
+    pub(super) fn offset_of(&self, request: RequestId) -> u64 {
+        self.entering[request.0 as usize].offset
     }
 }
 
 // Entering.
 impl WriteBuffer {
     /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
-    /// room. Reads do not wait behind them.
-    pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) {
+    /// room. A read that waited behind them has its turn when it is returned; those behind it are then still to be looked at.
+    pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) -> Option<RequestId> {
         self.has_changed = false;
         while !self.waits_for_room
             && let Some(&request) = self.waiting.front()
-            && self.go_on_with(context, requests, request)
         {
+            if requests.get(request).kind == RequestKind::Read {
+                return self.waiting.pop_front();
+            }
+            if !self.go_on_with(context, requests, request) {
+                break;
+            }
             self.waiting.pop_front();
             requests.part_done(context, request);
         }
+        None
     }
 
     fn go_on_with(
@@ -160,7 +173,7 @@ impl WriteBuffer {
                 self.flush(context, requests, request);
                 true
             }
-            RequestKind::Read => unreachable!("a read takes no turn"),
+            RequestKind::Read => unreachable!("a read does not enter the buffer"),
         }
     }
 

@@ -723,9 +723,10 @@ fn random_buffer(seed: u64, config: &mut Config) {
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
-    let [order, release, power_loss] =
-        ["order", "release", "power_loss"].map(|name| either(&mut random, "write_buffer", buffer, name));
-    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release, power_loss]);
+    let [order, release, power_loss, reads] =
+        ["order", "release", "power_loss", "reads"].map(|name| either(&mut random, "write_buffer", buffer, name));
+    let size = ("size", ParamValue::Size(size));
+    choose(&mut config.ftl, "write_buffer", buffer, &[size, order, release, power_loss, reads]);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.

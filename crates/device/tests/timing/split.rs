@@ -254,6 +254,43 @@ fn a_write_waits_for_room_in_the_buffer() {
 }
 
 #[test]
+fn a_read_behind_writes_that_wait_for_room_waits_if_commands_keep_their_order() {
+    let with = |reads: &'static str| {
+        let mut config = die(12);
+        let params = [("size", base::ParamValue::Size(8192)), ("reads", reads.into())];
+        choose(&mut config.ftl, "write_buffer", "fifo", &params);
+        config
+    };
+    // The first write is being programmed, the second one waits for its room, and the read comes after both.
+    let rows = [(0, "Write", 0, 8192), (1000, "Write", 8192, 8192), (2000, "Read", 3 * 8192, 8192)];
+    let waits: Parts = Parts::from([("buffer", PROGRAM - 1000)]);
+    let of_read = |reads| {
+        let found = replay(&with(reads), Some(64), &rows);
+        assert_eq!(parts(&found)[1], waits);
+        (parts(&found)[2].clone(), divided(&found, "buffer_")[2].clone())
+    };
+    let service = ("service", READ);
+    let (passes, nothing) = of_read("pass");
+    assert_eq!((passes, nothing), (Parts::from([("host_program", PROGRAM - 2000), service]), Parts::new()));
+    // Its turn comes when the second write is in the buffer, whose flush goes first.
+    let (waits, room) = of_read("wait");
+    assert_eq!(waits, Parts::from([("buffer", PROGRAM - 2000), ("host_program", PROGRAM), service]));
+    assert_eq!(room, Parts::from([("host_program", PROGRAM - 2000)]));
+    // A page that was never written comes over the link alone.
+    let mut linked = with("wait");
+    linked.host.link = Some(3_500_000_017);
+    let link = 2_341;
+    let found = replay(&linked, Some(64), &[rows[0], rows[1], (10_000, "Read", 40 * 8192, 8192)]);
+    assert_eq!(parts(&found)[2], Parts::from([("buffer", link + PROGRAM - 10_000), ("link", link)]));
+    // One that comes when nobody waits for room does not wait, and neither does one that finds its page in the buffer then.
+    let early = [(0, "Write", 0, 8192), (1000, "Read", 0, 8192), (2000, "Read", 3 * 8192, 8192)];
+    for reads in ["pass", "wait"] {
+        let found = replay(&with(reads), Some(64), &early);
+        assert_eq!(parts(&found)[1..], [Parts::new(), Parts::from([("host_program", PROGRAM - 2000), service])]);
+    }
+}
+
+#[test]
 fn a_read_waits_for_its_map_entry() {
     let mut config = die(0);
     config.device.page_size = 512;
