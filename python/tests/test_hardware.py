@@ -67,9 +67,10 @@ def test_tolerances(figure: Figure, met: tuple[float, ...], missed: tuple[float,
 
 
 def test_rows_are_named_by_id_beginning_or_family() -> None:
-    assert [row.id for row in chosen(["17"])] == ["17"]
-    assert [row.id for row in chosen(["23"])] == ["23 QD 1", "23 QD 16", "23 QD 64", "23 QD 256"]
-    assert {row.id for row in chosen(["zones", "17"])} == {"17", "25", "30", "31"}
+    assert [row.id for row in chosen(["17"])] == ["17", "17 refit"]
+    depths = [f"23 QD {depth}" for depth in (1, 16, 64, 256)]
+    assert [row.id for row in chosen(["23"])] == [*depths, *(f"{name} refit" for name in depths)]
+    assert {row.id for row in chosen(["zones", "17"])} == {"17", "17 refit", "25", "30", "31"}
     assert chosen([]) == rows()
     with pytest.raises(ConfigError, match="did you mean `zones`"):
         chosen(["zone"])
@@ -228,7 +229,7 @@ def test_pictures_have_both_curves() -> None:
     panel = drawn["beside"].axes[3]
     lines = {line.get_label(): line.get_ydata().tolist() for line in panel.lines}
     assert lines == {"drive": [84, 243, 432, 750], "simulated": [100, 200, 300, 400]}
-    later = {f"{name} in steps": fake({"read p999": 500.0}) for name in ("18", "20", "22")}
+    later = {f"{name} refit": fake({"read p999": 500.0}) for name in ("18", "20", "22")}
     with_more: dict[str, Any] = plots.figures(checking.Check("quick", [], {**measured, **later}))
     lines = {line.get_label(): line.get_ydata().tolist() for line in with_more["beside"].axes[3].lines}
     assert lines["in hindsight"] == [500, 500, 500]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LATER = "in steps"
+LATER = "refit"
 """Behind the ids of rows that are run with what was chosen in hindsight."""
 
 BESIDE = {"17": 0, "18": 10, "20": 262, "22": 1049}
