@@ -106,6 +106,10 @@ def figures(result: Result, asked: Iterable[str] = ()) -> Measured:
         upper, share = result.latency["latency_us"][rows], result.latency["cumulative_fraction"][rows]
         for name, part in PERCENTILES.items():
             found[f"{kind} {name}"] = float(upper[min(np.searchsorted(share, part - 1e-12), len(upper) - 1)])
+    for tenant in summary.get("tenants", ()):
+        # Those of a job of fio, which has a time at its beginning that does not count.
+        of_reads = tenant["read_latency_us"]
+        found |= {f"{tenant['name']}: read {name}": of_reads[name] for name in ("mean", "p99", "p999")}
     program = device["timing"]["program"]
     found["program"] = max(map(in_us, program)) if isinstance(program, list) else in_us(program)
     if summary["waf"] is None:
