@@ -20,7 +20,8 @@ def add_arguments(command: Parser) -> None:
     """Adds the arguments of `ftlab smart`."""
     command.runs(
         main,
-        description="Put a run in the names of drives' own logs: NVMe's SMART log, and OCP's C0h; before them what the drive promises.",
+        description="Put a run in the names of drives' own logs: NVMe's SMART log, and OCP's C0h; before them what the "
+        "drive promises.",
         example=EXAMPLE,
     )
     command.add_argument("directory", metavar="DIR", help="what `ftlab run --out DIR` wrote")

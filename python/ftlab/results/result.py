@@ -25,9 +25,10 @@ TABLES = ("series", "latency", "wear", "utilisation")
 """The tables of every result, each a Parquet file of the same name in an output directory."""
 
 OPTIONAL_TABLES = ("tenant_latency", "windows", "buffer", "locality", "latency_parts", "requests")
-"""The tables of some results: with tenants, the latencies of each; with deterministic windows, each of them; with a write buffer in time, its dirty pages by
-channel; with data clustering (`separation = "dac"`), the distribution of the workload's locality ω; with
-`run.latency_parts`, the parts of latencies by class; with `run.per_request`, every read and write.
+"""The tables of some results: with tenants, the latencies of each; with deterministic windows, each of them; with a
+write buffer in time, its dirty pages by channel; with data clustering (`separation = "dac"`), the distribution of the
+workload's locality ω; with `run.latency_parts`, the parts of latencies by class; with `run.per_request`, every read
+and write.
 """
 
 SCHEMA = "ftlab.summary/1"

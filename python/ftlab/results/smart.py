@@ -1,7 +1,7 @@
 """A run in the names of drives' own logs: NVMe's SMART log, and C0h, the extended one of OCP.
 
-Before them stands what a drive promises: Identify Controller and Identify Namespace, and where it has deterministic windows
-the log of them (Predictable Latency Per NVM Set).
+Before them stands what a drive promises: Identify Controller and Identify Namespace, and where it has deterministic
+windows the log of them (Predictable Latency Per NVM Set).
 
 Drives with flexible data placement have the statistics and the counts of events of its logs too (NVM Express TP4146).
 
