@@ -116,7 +116,7 @@ def test_the_end_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
     assert main(["smart", str(out)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len([field for field in smart.FIELDS if field.log != smart.FDP]) + 1
+    assert len(lines) == len([field for field in smart.FIELDS if field.log not in (smart.FDP, smart.PLM)]) + 1
     assert main(["smart", str(out), "--json"]) == 0
     logs = json.loads(capsys.readouterr().out)
     summary = Result.load(out).summary

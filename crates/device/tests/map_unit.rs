@@ -114,7 +114,7 @@ fn random_devices_with_units_below_the_page_lose_nothing() {
 #[test]
 fn units_are_refreshed_before_they_are_read_too_often() {
     let mut refreshed = BTreeMap::new();
-    for (number, scheme) in SCHEMES.into_iter().cycle().take(9 * SCHEMES.len()).enumerate() {
+    for (number, scheme) in SCHEMES.into_iter().cycle().take(11 * SCHEMES.len()).enumerate() {
         let number = number as u64;
         let seed = number / SCHEMES.len() as u64;
         let mut config = random(3_900_000 + number);
