@@ -306,14 +306,16 @@ impl StateShape {
     pub(crate) fn of(device: &Device, config: &Config) -> StateShape {
         let geometry = *device.flash.geometry();
         let user_pages = u64::from(device.has.user_pages);
+        let (policies, has_cache) = (policies(config), config.ftl.get("slc_cache").name != "off");
         StateShape {
             geometry,
-            logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
-            of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
+            logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies)) as usize,
+            of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies) / 4,
             of_pages: device.flash.nand().stores().bytes_of_page(),
-            streams: ftl::streams(&geometry, &policies(config)),
-            // Where counts follow the host's last page, room is made before its next one.
-            least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
+            streams: ftl::streams(&geometry, &policies),
+            // Where counts follow the host's last page, room is made before its next one. Where the host writes to a pseudo-SLC cache, its
+            // frontier at full density may be full while one unit is free: the next fold or collection makes room.
+            least_spare: if ftl::migration::has_metadata(&policies) || has_cache { 1 } else { 2 },
             pages: PageLayout::new(
                 config.device.cell,
                 config.device.program_order,

@@ -42,6 +42,17 @@ fn from_state(config: &Config, path: &Path) -> Config {
     config
 }
 
+/// A run that saves its state, one from that state, which is equal, and one that saves what it was given, which is the same file.
+fn as_it_was_saved(config: &Config, case: u64) -> device::Outcome {
+    let (file, again) = (File::new(), File::new());
+    let aged_here = saving(config, &file.0);
+    let outcome = loaded(&from_state(config, &file.0)).unwrap_or_else(|error| panic!("case {case}: {error}"));
+    assert_eq!(fingerprint(&outcome), aged_here, "case {case}: {config:#?}");
+    saving(&from_state(config, &file.0), &again.0);
+    assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {case}");
+    outcome
+}
+
 /// All that has to be equal: everything but how the device was aged, and what the run cost.
 fn fingerprint(outcome: &device::Outcome) -> String {
     let mut summary = deterministic(&outcome.summary);
@@ -92,15 +103,11 @@ fn on_units(mut config: Config, seed: u64) -> Option<Config> {
 #[test]
 fn a_run_from_a_state_equals_the_run_that_aged_the_device() {
     let mut on_units_too = 0;
-    // The state of device 17, of planes in step, is refused as damaged when it is read back: a fault that is not mended yet.
-    let whole = (0..60).filter(|&seed| seed != 17).map(|seed| (seed, aged(seed)));
+    let whole = (0..60).map(|seed| (seed, aged(seed)));
     let units = (100..400).filter_map(|seed| Some((seed, on_units(aged(seed), seed)?))).take(40);
     for (seed, config) in whole.chain(units) {
         on_units_too += u32::from(seed >= 100);
-        let file = File::new();
-        let aged_here = saving(&config, &file.0);
-        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {seed}: {error}"));
-        assert_eq!(fingerprint(&outcome), aged_here, "case {seed}: {config:#?}");
+        let outcome = as_it_was_saved(&config, seed);
         assert_eq!(outcome.summary["precondition"]["kind"], "state");
     }
     assert_eq!(on_units_too, 40);
@@ -122,12 +129,7 @@ fn refreshes_from_a_state_are_those_of_the_run_that_aged_the_device() {
         }
         config.workload.end = End { requests: Some(6000), ..End::default() };
         execute(&mut config, if number % 2 == 0 { Executor::Timed } else { Executor::Count });
-        let (file, again) = (File::new(), File::new());
-        let aged_here = saving(&config, &file.0);
-        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {number}: {error}"));
-        assert_eq!(fingerprint(&outcome), aged_here, "case {number}: {config:#?}");
-        saving(&from_state(&config, &file.0), &again.0);
-        assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
+        let outcome = as_it_was_saved(&config, number as u64);
         let disturb = &outcome.summary["policy"]["read_disturb"];
         let done = refreshed.entry(config.ftl.get("read_disturb").name).or_insert([0; 2]);
         for (count, name) in done.iter_mut().zip(["refreshes", "monitored"]) {
@@ -150,14 +152,8 @@ fn a_map_in_flash_is_saved_with_its_cache() {
     let of_one_page = |config: &Config| config.device.user_capacity == u64::from(config.device.page_size);
     let cases = with_map_in_flash().take(40).chain(with_map_in_flash().filter(of_one_page).take(10));
     for (number, config) in cases.enumerate() {
-        let file = File::new();
-        let aged_here = saving(&config, &file.0);
-        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {number}: {error}"));
-        assert_eq!(fingerprint(&outcome), aged_here, "case {number}: {config:#?}");
+        as_it_was_saved(&config, number as u64);
         dynamic += u32::from(ftl::allocation::is_dynamic(config.ftl.get("allocation").name));
-        let again = File::new();
-        saving(&from_state(&config, &file.0), &again.0);
-        assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
     }
     assert!(dynamic > 5, "{dynamic} cases of entries elsewhere than their pages");
 }
@@ -178,12 +174,7 @@ fn a_map_in_flash_is_saved_with_updates_that_wait_for_a_victim() {
         saved += 1;
         let volume = config.device.user_capacity / page_size(&config) * page_size(&config);
         config.run.precondition = Precondition::Random { volume: 4 * volume };
-        let (file, again) = (File::new(), File::new());
-        let aged_here = saving(&config, &file.0);
-        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {number}: {error}"));
-        assert_eq!(fingerprint(&outcome), aged_here, "case {number}: {config:#?}");
-        saving(&from_state(&config, &file.0), &again.0);
-        assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
+        as_it_was_saved(&config, number as u64);
     }
     assert_eq!(saved, 20, "devices that are saved");
 }
