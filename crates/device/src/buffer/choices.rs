@@ -32,8 +32,8 @@ const PARAMS: &[Param] = &[
     Param::word(
         "reads",
         &["pass", "wait"],
-        "Reads that come while writes wait for room: `pass`: they go first; `wait`: commands begin in the order in which they \
-         came, so they wait until the writes before them are in the buffer. Without time they are the same.",
+        "Reads that come while writes wait for room. `pass`: they go first. `wait`: they take their turn behind these writes, as on a \
+         drive that begins commands in their order. Without time they are the same.",
     ),
     Param::word(
         "power_loss",
@@ -45,8 +45,8 @@ const PARAMS: &[Param] = &[
     Param {
         name: "atomic_write",
         kind: ParamKind::Size { default: 0, min: 0, max: 1_099_511_627_776 },
-        doc: "Writes of at most so many bytes are after a power cut wholly there or not at all (AWUPF, NAWUPF): they enter a protected \
-              buffer as a whole. Up to a page, in one page, they always are. Executors without bytes only say so.",
+        doc: "Writes of at most so many bytes are not torn by a power cut (AWUPF, NAWUPF). They enter a protected buffer as a whole. Up to a \
+              page, in one page, no write is ever torn. Executors without bytes only say so.",
     },
 ];
 

@@ -51,8 +51,8 @@ pub(super) const FDP: Choice = Choice {
 
 pub(super) const LIFETIME: Choice = Choice {
     name: "write-hints",
-    doc: "Pages go by the expected lifetime of their write, `hint`: 0 and 1 none, 2 short, 3 medium, 4 long, 5 extreme; a frontier for \
-          the writes of each, and one for its copies (Linux, `F_SET_RW_HINT`).",
+    doc: "Pages go by the expected lifetime of their write (`hint`). 0 and 1 are none, 2 short, 3 medium, 4 long, 5 extreme. The writes of each \
+          have a frontier, and its copies another (Linux, `F_SET_RW_HINT`).",
     params: &[],
 };
 
