@@ -28,8 +28,7 @@ from ftlab_reproduce.stack.bases import (
     TODAYS_LIVED,
     TODAYS_OWN,
     Members,
-    name_of,
-    todays_name_of,
+    name_on,
 )
 from ftlab_reproduce.study import Settings
 from ftlab_reproduce.workloads import Wanted, Workload
@@ -126,8 +125,7 @@ class Point(NamedTuple):
     @property
     def label(self) -> str:
         """For people."""
-        named = name_of if self.base == PAPERS else todays_name_of
-        return f"{self.case.label}, {named(self.members)}, seed {self.seed}"
+        return f"{self.case.label}, {name_on(self.base, self.members)}, seed {self.seed}"
 
 
 def preset_of(point: Point) -> str:

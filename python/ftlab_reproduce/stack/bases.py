@@ -197,6 +197,11 @@ def todays_name_of(members: Members) -> str:
     return " + ".join([protection_of(members), *(name for name in members if name not in PROTECTIONS)])
 
 
+def name_on(base: str, members: Members) -> str:
+    """Changes of a base, for people."""
+    return name_of(members) if base == PAPERS else todays_name_of(members)
+
+
 def beside(members: Members) -> Members:
     """What a change of today's drive is compared with: the drive with the same protection, which itself is compared
     with that whose place it takes.

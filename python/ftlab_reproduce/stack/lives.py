@@ -15,9 +15,8 @@ from ftlab_reproduce.stack.bases import (
     TODAYS_LIVED,
     Members,
     beside,
-    name_of,
+    name_on,
     protection_of,
-    todays_name_of,
 )
 from ftlab_reproduce.stack.tables import change, mean_of
 from ftlab_reproduce.stack.today import drives_of
@@ -48,10 +47,6 @@ def _of_base(base: str) -> Sequence[Members]:
     return TODAYS_LIVED if base == TODAY else LIVED
 
 
-def _name(base: str, members: Members) -> str:
-    return todays_name_of(members) if base == TODAY else name_of(members)
-
-
 def _beside(base: str, members: Members) -> Members:
     """The drive that another is compared with: on the papers' base, that with none of the five."""
     return beside(members) if base == TODAY else ()
@@ -71,9 +66,9 @@ def told(evidence: Evidence) -> list[str]:
             than = _beside(case.base, members)
             rows.append(
                 [
-                    _name(case.base, members),
+                    name_on(case.base, members),
                     *(mean_of(evidence.values(case, members, figure)) for figure in FIGURES),
-                    _name(case.base, than) if members else "",
+                    name_on(case.base, than) if members else "",
                     change(evidence.gains(case, members, "lifetime_tib", than)) if members else "",
                 ]
             )
@@ -100,11 +95,11 @@ def _longest(evidence: Evidence, case: Case) -> str:
         gain = (
             ""
             if best == plain
-            else f", longer than {_name(case.base, plain)}: "
+            else f", longer than {name_on(case.base, plain)}: "
             + change(evidence.gains(case, best, "lifetime_tib", plain))
         )
         figure = mean_of(evidence.values(case, best, "lifetime_tib"))
-        lines.append(f"  {_name(case.base, best)}, {LIFETIME.words}: {figure} {LIFETIME.unit}{gain}")
+        lines.append(f"  {name_on(case.base, best)}, {LIFETIME.words}: {figure} {LIFETIME.unit}{gain}")
     return "\n".join(lines)
 
 

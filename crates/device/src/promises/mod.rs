@@ -39,7 +39,7 @@ pub(crate) fn told(config: &Config) -> Value {
     let (page, atomic) = (gang::page_size(config), atomic_size(config));
     json!({
         "logical_block_bytes": gang::SECTOR,
-        // One request is carried out at a time, so none sees a part of another.
+        // A drive with bytes carries out one request at a time, so none sees a part of another.
         "awun_bytes": MOST_BLOCKS * u64::from(gang::SECTOR),
         "awupf_bytes": atomic,
         "nawupf_bytes": atomic,
