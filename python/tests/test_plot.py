@@ -97,3 +97,13 @@ def test_the_overview_has_the_units_of_the_table() -> None:
         title = next(title for title in titles if title.startswith(name))
         assert title in table, "the same words, and the same unit"
     assert "write latency, p99.9" in titles and "reads (IOPS)" in titles and "rate (IOPS)" not in titles
+
+
+def test_a_waf_below_one_with_a_spike_is_drawn() -> None:
+    # A window of few writes, and before it some that only overwrite what is buffered.
+    at = np.arange(30.0)
+    line = pictures.Line("", 0, at, np.where(at == 20, 900.0, 0.5))
+    axis = pictures._height("waf", [line])
+    assert axis.is_log and axis.low is None
+    low, high = drawing._ends(axis, [line.y], 0.04)
+    assert 0 < low < 0.5 and high > 900

@@ -267,9 +267,8 @@ def _height(name: str, lines: Sequence[Line]) -> Axis:
     if name == "latency_mean_us":
         return Axis("", text.duration, short_duration, is_log=is_log, low=None if is_log else 0.0)
     form = (lambda v: f"{v:.3f}") if name == "waf" else text.figure
-    return Axis(
-        "", form, lambda v: f"{v:,g}", is_log=is_log, low=1.0 if name == "waf" and known.min() >= 1 else 0.0
-    )
+    low = 1.0 if name == "waf" and known.min() >= 1 else None if is_log else 0.0
+    return Axis("", form, lambda v: f"{v:,g}", is_log=is_log, low=low)
 
 
 def utilisation(result: Result) -> list[Stack]:
