@@ -272,7 +272,9 @@ impl GcSchedule {
             Kind::Threshold => false,
             Kind::Forwarding { .. } | Kind::Background { .. } => is_waited_for(context, host, domain),
             Kind::CycleFilling(_) => self.initiator.is_none(),
-            Kind::Windows { .. } => self.windows.as_ref().is_some_and(|windows| windows.stop_collections()),
+            Kind::Windows { .. } => {
+                context.draining || self.windows.as_ref().is_some_and(|windows| windows.stop_collections())
+            }
             // As soon as it has done what is due, which the FTL knows.
             Kind::Paced { .. } => true,
         };

@@ -4,6 +4,7 @@ use base::{Instant, ParamValue};
 use device::{Options, TimelineSpec};
 use metrics::{Column, Table};
 
+use super::split::{PROGRAM, READ};
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -128,4 +129,19 @@ fn reads_in_windows_wait_for_no_collection() {
     assert!(of("inside", "mean") < of("outside", "mean"), "{}", summary["windows"]);
     let reads = ["inside", "outside"].map(|place| figure(&summary, &format!("windows.{place}.reads")));
     assert_eq!(reads[0] + reads[1], figure(&summary, "host.reads"));
+}
+
+/// Collections ahead of the next window end with the host: what they would copy later belongs to no write of it.
+#[test]
+fn collections_for_a_window_end_with_the_last_request() {
+    let mut config = windows(12, [10 * MS, 1000 * MS], MS);
+    let Source::Generator(generator) = &mut config.workload.source else { panic!("a generator") };
+    generator.read_fraction = 1.0;
+    config.workload.end = End { requests: Some(3), ..End::default() };
+    let (summary, _) = watched(&config);
+    let moved = figure(&summary, "gc.moved_pages");
+    // A page of each of four planes takes a program, of which there is time for a few.
+    let most = 4.0 * (figure(&summary, "host.simulated_s") * 1e9 / (PROGRAM + READ) as f64 + 2.0);
+    assert!(moved > 0.0 && moved <= most, "{moved} pages, at most {most}: {}", summary["gc"]);
+    assert_eq!(figure(&summary, "gc.invocations"), 0.0);
 }
