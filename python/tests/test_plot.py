@@ -9,7 +9,7 @@ import pytest
 import samples
 
 from ftlab import Comparison
-from ftlab.results import drawing, pictures, plot
+from ftlab.results import charts, drawing, pictures, plot
 
 
 def test_every_figure_has_ink(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_the_overview_has_the_units_of_the_table() -> None:
 def test_a_waf_below_one_with_a_spike_is_drawn() -> None:
     # A window of few writes, and before it some that only overwrite what is buffered.
     at = np.arange(30.0)
-    line = pictures.Line("", 0, at, np.where(at == 20, 900.0, 0.5))
+    line = charts.Line("", 0, at, np.where(at == 20, 900.0, 0.5))
     axis = pictures._height("waf", [line])
     assert axis.is_log and axis.low is None
     low, high = drawing._ends(axis, [line.y], 0.04)
