@@ -68,6 +68,10 @@ const BESIDES: &[(&str, &[&str])] = &[
     ("two streams", &["ftl.separation=\"host-gc\""]),
     ("paced collections", &["ftl.gc_schedule=\"paced\"", "ftl.separation=\"host-gc\""]),
     ("forward collections", &["ftl.gc_schedule=\"forwarding\""]),
+    (
+        "deterministic windows",
+        &["ftl.gc_schedule.windows={free_blocks=3,stock=1,deterministic=\"20ms\",nondeterministic=\"20ms\"}"],
+    ),
     ("a write buffer", &["ftl.write_buffer.lru.size=\"128KiB\""]),
     ("refreshes", &["device.wear.read_limit=[64, 400]", "ftl.read_disturb.refresh.margin=12"]),
     (

@@ -10,6 +10,8 @@
 mod common;
 #[path = "pairs/table.rs"]
 mod table;
+#[path = "pairs/tenants.rs"]
+mod tenants;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +19,7 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
 use base::{Cell, Choices, Duration, ParamValue, Selection};
+use common::tenants::three_tenants;
 use common::*;
 use config::Config;
 use config::model::*;
@@ -56,6 +59,8 @@ enum Mechanism {
     Feature(&'static str, &'static str),
     /// Commands and data of the host take their time on the way.
     Link,
+    /// Three hosts in the place of one, with an arbitration among them.
+    Tenants(&'static str),
 }
 
 impl Mechanism {
@@ -77,7 +82,8 @@ impl Mechanism {
             Mechanism::Stamps,
         ];
         let features = features().into_iter().map(|(key, name)| Mechanism::Feature(key, name));
-        choices.chain(others).chain(features).chain([Mechanism::Link]).collect()
+        let tenants = base::ARBITRATIONS.iter().map(|choice| Mechanism::Tenants(choice.name));
+        choices.chain(others).chain(features).chain([Mechanism::Link]).chain(tenants).collect()
     }
 
     fn name(self) -> String {
@@ -100,6 +106,8 @@ impl Mechanism {
             Mechanism::Feature("media", name) => format!("media by {name}"),
             Mechanism::Feature(key, _) => key.replace('_', " "),
             Mechanism::Link => "link of the host".into(),
+            Mechanism::Tenants("round-robin") => "tenants in turn".into(),
+            Mechanism::Tenants(_) => "tenants by weight".into(),
         }
     }
 
@@ -131,6 +139,7 @@ impl Mechanism {
             && match (self, other) {
                 (Mechanism::Choice(first, _), Mechanism::Choice(second, _)) => first == second,
                 (Mechanism::Feature(first, _), Mechanism::Feature(second, _)) => first == second,
+                (Mechanism::Tenants(_), Mechanism::Tenants(_)) => true,
                 // It always gives way: there is nothing to choose.
                 (Mechanism::Choice("gc_schedule", "paced" | "windows"), Mechanism::Preemption)
                 | (Mechanism::Preemption, Mechanism::Choice("gc_schedule", "paced" | "windows")) => true,
@@ -203,9 +212,17 @@ impl Pair {
         self.both.iter().any(|mechanism| matches!(mechanism, Mechanism::Feature(of, _) if *of == key))
     }
 
-    /// What it lives by: a life with a fault passes without time.
+    /// The arbitration among tenants.
+    fn arbitration(&self) -> Option<&'static str> {
+        self.both.iter().find_map(|mechanism| match *mechanism {
+            Mechanism::Tenants(name) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// What it lives by: a life with a fault passes without time, but for tenants, which need it.
     fn executor_of_life(&self) -> Executor {
-        if self.has_fault() { Executor::Count } else { self.executor }
+        if self.has_fault() && self.arbitration().is_none() { Executor::Count } else { self.executor }
     }
 
     fn has_fault(&self) -> bool {
@@ -278,6 +295,9 @@ impl Pair {
             true => Precondition::None,
             false => Precondition::Random { volume: config.device.user_capacity },
         };
+        if let Some(arbitration) = self.arbitration() {
+            three_tenants(&mut config, arbitration);
+        }
         config
     }
 
@@ -416,6 +436,9 @@ impl Pair {
         if let Some(file) = &state {
             config.run.precondition = Precondition::State { path: file.0.display().to_string() };
         }
+        if self.arbitration().is_some() && self.executor == Executor::Count {
+            return Outcome::Refused(tenants::unread(&config));
+        }
         if let Err(refusal) = device::check(&config) {
             let is_of_feature = refusal.key.strip_prefix("device.").is_some_and(|key| self.has_feature(key));
             let is_of_media = refusal.key == "device.media" && self.needs_media();
@@ -451,6 +474,9 @@ impl Pair {
         };
         if self.has(Mechanism::SavedState) {
             return restart_from_state(config, self.has(Mechanism::PowerCut));
+        }
+        if self.arbitration().is_some() {
+            return tenants::in_time(config, troubles[0]);
         }
         // Lives with reads have more operations, and more yet where each may read a page of the map first.
         let stride: u64 = match (self.chosen("read_disturb"), self.mapping) {
@@ -498,6 +524,12 @@ impl Pair {
         for mechanism in self.both.into_iter().filter(|mechanism| is_alone || mechanism.is_feature()) {
             let did_something = mechanism.sign().is_none_or(|sign| figure(summary, sign) > 0.0);
             assert!(did_something, "{:?} is 0: {mechanism:?} did nothing", mechanism.sign());
+        }
+        if let Source::Tenants(tenants) = &config.workload.source {
+            tenants::each_had_its_requests(tenants, summary);
+        }
+        if is_alone && self.arbitration() == Some("weighted") {
+            tenants::weights_matter(config, &own)?;
         }
         Ok(Outcome::Runs)
     }
@@ -821,6 +853,8 @@ fn survives_cuts_on_a_drive(mapping: &'static str, mechanism: Mechanism) -> Resu
 fn every_mechanism_runs_on_drives() {
     let is_of_lives =
         |mechanism: &Mechanism| mechanism.is_fault() || matches!(mechanism, Mechanism::Stamps | Mechanism::SavedState);
+    // Tenants need time, and a drive of real bytes has hosts of its own.
+    let is_of_lives = |mechanism: &Mechanism| is_of_lives(mechanism) || matches!(mechanism, Mechanism::Tenants(_));
     let mechanisms: Vec<Mechanism> = Mechanism::all().into_iter().filter(|mechanism| !is_of_lives(mechanism)).collect();
     let cases: Vec<(&str, Mechanism)> = ["page", "dftl"]
         .into_iter()

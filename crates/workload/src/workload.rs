@@ -404,7 +404,7 @@ impl Workload {
         if let RequestSource::Tenants(tenants) = &self.source { tenants.len() } else { 0 }
     }
 
-    /// As [`Workload::fill`], of one of several tenants. Addresses are those of the device.
+    /// As [`Workload::fill`], of one of several tenants. Addresses are those of the device. Listed requests are dealt out as they are asked for.
     ///
     /// # Errors
     /// As there.
@@ -412,7 +412,11 @@ impl Workload {
     /// # Panics
     /// If there is no such tenant.
     pub fn fill_of(&mut self, tenant: usize, out: &mut Vec<Request>, max: usize) -> Result<(), WorkloadError> {
-        let RequestSource::Tenants(tenants) = &mut self.source else { panic!("there is one host") };
+        let tenants = match &mut self.source {
+            RequestSource::Tenants(tenants) => tenants,
+            RequestSource::Listed(_) => return self.fill(out, max),
+            _ => panic!("there is one host"),
+        };
         let TenantWorkload { requests, first, .. } = &mut tenants[tenant];
         let begin = out.len();
         requests.fill(out, max)?;
@@ -427,8 +431,11 @@ impl Workload {
     /// # Panics
     /// If there is no such tenant.
     pub fn has_end(&self, tenant: usize) -> bool {
-        let RequestSource::Tenants(tenants) = &self.source else { panic!("there is one host") };
-        tenants[tenant].has_end
+        match &self.source {
+            RequestSource::Tenants(tenants) => tenants[tenant].has_end,
+            RequestSource::Listed(_) => true,
+            _ => panic!("there is one host"),
+        }
     }
 }
 

@@ -203,7 +203,7 @@ fn any_request(random: &mut Chance, config: &Config, pages: u32) -> Request {
     let several = (1 + random.below(4)).min(u64::from(pages) - first);
     let (offset, size) = match random.below(5) {
         0 => (first * page, several * page),
-        1 => (first * page + 512, 512 * (1 + random.below(page / 512 - 1))),
+        1 if page > 512 => (first * page + 512, 512 * (1 + random.below(page / 512 - 1))),
         _ => (first * page, page),
     };
     match random.below(20) {

@@ -1,6 +1,8 @@
 //! Random devices, policies and workloads from one seed.
 #![allow(dead_code)] // Each test file uses its part.
 
+pub mod tenants;
+
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

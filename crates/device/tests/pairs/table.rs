@@ -35,7 +35,7 @@ o  accepted, and not run: no time passes, and without time the feature of the ch
 .  no device has both: two choices of one key, or two kinds of fault in one life
 n  refused, for the reason of this number below
 
-Lives with faults pass without time under both executors.
+Lives with faults pass without time under both executors, but for those of tenants, which pass in time.
 ";
 
 /// Letters of the columns.
