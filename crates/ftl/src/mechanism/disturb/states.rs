@@ -172,10 +172,22 @@ impl Disturb {
     pub(super) fn trust_reads(&mut self, kernel: &Kernel) {
         for unit in kernel.geometry().all_units() {
             let beyond = -self.left(kernel, unit);
-            if beyond > 0 {
+            if beyond > 0 && self.may_have_begun_anew(kernel, unit) {
                 self.counters.discount(unit, beyond as u32);
             }
         }
+    }
+
+    /// True if reads of a unit may have begun anew before the restart. All reads of others count, though more may be owed now: one that was
+    /// closed early is open again, and pages count whose copies went with the power.
+    fn may_have_begun_anew(&self, kernel: &Kernel, unit: Unit) -> bool {
+        let is_hot = self.class_of(kernel, unit) == HOT && kernel.state_of(unit) != UnitState::Open;
+        is_hot
+            && match self.scheme {
+                DisturbScheme::Reprogrammed => self.limits.restarts && self.states.of(unit).is_low,
+                DisturbScheme::Shadow { moves_on } => moves_on,
+                DisturbScheme::Refresh | DisturbScheme::Guarded => false,
+            }
     }
 
     fn take_stock_of(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
