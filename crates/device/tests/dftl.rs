@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::ParamValue;
+use base::{Cell, Duration, ParamValue};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -482,4 +482,23 @@ fn what_makes_no_sense_is_refused() {
     assert!(help.contains("with 2 blocks held free, and 4 more and the translation pages, in each plane"), "{help}");
     config.device.user_capacity = 4 * (44 * 32 - 2) * u64::from(config.device.page_size);
     assert!(device::check(&config).is_ok());
+}
+
+/// The buffer of paired pages backs nothing up, so that above an update of the map its wordline is filled with dummy pages. A collection
+/// needs room for these too.
+#[test]
+fn updates_of_a_collection_fill_wordlines_beside_a_buffer_of_paired_pages() {
+    let bits = Cell::Qlc.bits();
+    let mut config = plain(1, 1, 1, 1, 129, 4 * bits);
+    (config.device.page_size, config.device.cell) = (512, Cell::Qlc);
+    let times = |first: u64| (1..=u64::from(bits)).map(|bit| Duration::from_us(first * bit)).collect();
+    (config.device.timing.read, config.device.timing.program) = (times(10), times(100));
+    (config.run.executor, config.run.checks) = (Executor::Count, Checks::Fast);
+    cache(&mut config, 1, 2);
+    choose(&mut config.ftl, "paired_page", "slc-buffer", &[("blocks", 1.into())]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.into())]);
+    choose(&mut config.ftl, "victim", "fifo", &[]);
+    config.device.user_capacity = device::largest_user_capacity(&config);
+    write(&mut config, "uniform", 4);
+    assert!(figure(&run(&config), "gc.invocations") > 100.0);
 }

@@ -24,7 +24,7 @@ impl SpacePlan {
     pub(crate) fn new(policies: &Policies<'_>, geometry: &Geometry) -> SpacePlan {
         let mut needs = All::needs(policies, geometry).unwrap_or(Needs::NONE);
         let axes = needs.axes;
-        let of_pairs = if policies.has_map() && needs.beside { dftl::opens(geometry) } else { 0 };
+        let of_pairs = if policies.has_map() && needs.beside { dftl::opens(policies, geometry) } else { 0 };
         needs.reserve += of_pairs;
         let mut of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
         let of_copies = crate::kernel::streams_of_copies(axes);
@@ -49,7 +49,7 @@ impl SpacePlan {
         let of_refresh = disturb::opens(policies, geometry, axes).max(renewal::opens(policies, axes));
         if of_refresh > 0 {
             // Pages of a map are updated for those that a refresh moves, too, and for those that went under host pages before.
-            let of_map = if policies.has_map() { dftl::opens(geometry) } else { 0 };
+            let of_map = if policies.has_map() { dftl::opens(policies, geometry) } else { 0 };
             needs.for_refresh = of_victim + of_refresh + of_map + of_pairs;
             needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
         }

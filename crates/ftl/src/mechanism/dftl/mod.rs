@@ -124,10 +124,18 @@ pub(crate) fn most_data_pages(geometry: &Geometry, valid: u64) -> u64 {
 /// Free units that the pages of one victim may open for translation pages. A collection updates those of its own pages, and those
 /// that one before it, which was suspended, has left. With schedules that put nothing down half as many would do; but then they could
 /// not be compared with the others.
-pub(crate) fn opens(geometry: &Geometry) -> u32 {
+///
+/// An SLC buffer of paired pages backs nothing up: above an update that lies in a lower page its wordline is filled with dummy pages.
+pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    let of_update = if policies.paired_page.name == "slc-buffer" { policies.cell.bits() } else { 1 };
+    units_opened(geometry, of_update)
+}
+
+/// The same, where an update takes the places of so many translation pages.
+fn units_opened(geometry: &Geometry, of_update: u32) -> u32 {
     let slots = u64::from(geometry.unit_slots());
     let updates = slots.min(pages_for(geometry, u64::from(geometry.units_per_domain()) * slots));
-    (2 * updates * u64::from(parts(geometry))).div_ceil(slots).max(2) as u32
+    (2 * updates * u64::from(parts(geometry) * of_update)).div_ceil(slots).max(2) as u32
 }
 
 /// Why a translation page is written.
@@ -448,7 +456,7 @@ impl Dftl {
 impl Planned for Dftl {
     fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
         let is_dynamic = crate::allocation::is_dynamic(policies.allocation.name);
-        let opens = opens(geometry);
+        let opens = opens(policies, geometry);
         let reserve = opens + RESERVE_TO_COMPACT + if is_dynamic { RESERVE_FOR_OTHERS } else { 0 };
         policies.has_map().then_some(Needs { reserve, opens, on_demand: true, ..Needs::NONE })
     }
@@ -719,19 +727,16 @@ mod tests {
     /// many only where these are small.
     #[test]
     fn a_victim_opens_as_many_units_as_its_updates_fill() {
-        let opens = |page_size, parts, blocks_per_plane| {
-            let pages_per_block = 32;
-            opens(&Geometry::new(Dimensions {
-                blocks_per_plane,
-                pages_per_block,
-                page_size,
-                parts,
-                ..Dimensions::ONE_PAGE
-            }))
+        let of_updates = |page_size, parts, blocks_per_plane, of_update| {
+            let sizes = Dimensions { blocks_per_plane, pages_per_block: 32, page_size, parts, ..Dimensions::ONE_PAGE };
+            units_opened(&Geometry::new(sizes), of_update)
         };
+        let opens = |page_size, parts, blocks_per_plane| of_updates(page_size, parts, blocks_per_plane, 1);
         assert_eq!((opens(4, 1, 8), opens(4, 4, 8), opens(4096, 1, 8), opens(4096, 4, 8)), (2, 8, 2, 2));
         // 256 units are on 16 pages of 16 entries: 64 units, and those of a victim before it once more.
         assert_eq!((opens(16, 4, 8), opens(16, 4, 16)), (4, 8));
+        // A dummy page above each.
+        assert_eq!((of_updates(4, 1, 8, 2), of_updates(4096, 1, 8, 2)), (4, 2));
     }
 
     #[test]
