@@ -771,6 +771,32 @@ fn lossless(seed: u64) -> Option<(Config, &'static [Trouble])> {
     device::check(&config).is_ok().then_some((config, troubles))
 }
 
+/// A parity covers two lower pages of a block by each other: in cache mode programs over both were once under way, and failed together.
+#[test]
+fn programs_over_both_pages_of_a_parity_do_not_follow_each_other() {
+    let (mut tried, mut failed, mut in_cache_mode) = (0, 0.0, 0.0);
+    for seed in 0..120 {
+        let Some(mut config) = random_case(seed, false) else { continue };
+        choose(&mut config.ftl, "paired_page", "parity-backup", &[]);
+        choose(&mut config.ftl, "migration", "fastgc", &[("metadata", (seed % 3 > 0).into())]);
+        equip(&mut config.device, "cache_program", "on", &[]);
+        config.run.executor = Executor::Timed;
+        if config.device.cell == Cell::Slc || device::check(&config).is_err() {
+            continue;
+        }
+        let summary = run(&config);
+        let bad = |name: &str| figure(&summary, &format!("policy.bad_blocks.{name}"));
+        if bad("exhausted") == 0.0 {
+            assert_eq!(bad("lost_pages"), 0.0, "case {seed}");
+            failed += bad("failed_programs");
+            tried += 1;
+        }
+        in_cache_mode += figure(&summary, "flash.cache_mode.programs");
+    }
+    assert!(tried >= 5 && failed > 100.0, "{tried} devices, {failed} failed programs");
+    assert_eq!(in_cache_mode, 0.0);
+}
+
 /// Cuts, failed programs and failed recoveries in lives of random devices whose blocks fail: what a protection has, and what was
 /// programmed, is there afterwards, up to the end of the device and beyond.
 #[test]

@@ -25,7 +25,7 @@ mod saved;
 use std::collections::{BTreeSet, VecDeque};
 use std::slice;
 
-use base::{Cause, Choice, Domain, Geometry, Lpn, Page, Param, ParamKind, Ppn, Seam, Slot, Unit};
+use base::{Cause, Choice, Domain, Geometry, Lpn, Page, Param, ParamKind, Ppn, Seam, Selection, Slot, Unit};
 
 use super::{
     Agenda, Arrival, Combined, Keepers, NewPage, PageOrigin, Placing, Planned, Reported, Restart, RoomSource, Under,
@@ -126,6 +126,11 @@ const AXIS: usize = 1;
 /// True if the protection of that name keeps track of lower pages, with blocks of its own.
 pub fn keeps_track(name: &str) -> bool {
     Scheme::of(name).keeps_track()
+}
+
+/// True if a protection covers two lower pages of a block by each other.
+pub fn shares_covers(selection: &Selection) -> bool {
+    Scheme::of(selection.name) == Scheme::ParityBackup
 }
 
 /// How lower pages are kept safe.

@@ -32,6 +32,8 @@ pub(in crate::timed) struct CacheModes {
     /// The cycles and the data of the largest program, as they pass through channel or DRAM: how long before the end of a program the
     /// next one is chosen. Where that is waited for.
     lead: Delay,
+    /// A protection covers two lower pages by each other, so that programs over both may not fail together.
+    shares_covers: bool,
 }
 
 impl Feature for CacheModes {
@@ -46,7 +48,8 @@ impl Feature for CacheModes {
     fn new(config: &Config, dies: u32, timing: &mut Timing) -> CacheModes {
         let is_on = CacheModes::is_configured(config);
         let lead = if is_on { timing.delay(timing.longest_data_in()) } else { Delay::NONE };
-        CacheModes { followers: Followers::new(busy(&config.device), if is_on { dies } else { 0 }, lead.time), lead }
+        let followers = Followers::new(busy(&config.device), if is_on { dies } else { 0 }, lead.time);
+        CacheModes { followers, lead, shares_covers: ftl::paired::shares_covers(config.ftl.get("paired_page")) }
     }
 }
 
@@ -75,13 +78,13 @@ impl Chip<Any> for CacheModes {
     }
 
     fn prolongs(context: &mut Context<'_>, die: Die, command: &Command) -> Option<Delay> {
-        let CacheModes { followers, lead } = &mut context.chip.cache;
+        let CacheModes { followers, lead, .. } = &mut context.chip.cache;
         let busy = if command.kind() == OpKind::Program { followers.take_busy(die) } else { Duration::ZERO };
         (busy > Duration::ZERO).then_some(Delay { time: busy, line: lead.line })
     }
 
     fn runs(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord, span: (Instant, Instant)) {
-        let CacheModes { followers, lead } = &mut context.chip.cache;
+        let CacheModes { followers, lead, .. } = &mut context.chip.cache;
         if record.command.kind() == OpKind::Program
             && followers.may_follow(&record.command)
             && let Some(at) = followers.program_runs(die, span)
@@ -157,7 +160,7 @@ impl Chip<Any> for CacheModes {
     /// After it a program may follow on that of the die.
     fn timer_of_die(timed: &mut Timed<'_, '_>, die: Die) {
         let Timed { context, backend, .. } = timed;
-        let CacheModes { followers, lead } = &mut context.chip.cache;
+        let CacheModes { followers, lead, .. } = &mut context.chip.cache;
         match followers.timer_ended(die, context.now) {
             Some(at) => backend.bus.set_timer_of_die(die, lead.line, at),
             None => context.queues.wake(die),
@@ -255,9 +258,10 @@ fn kind_of(settled: Settled) -> Option<OpKind> {
     }
 }
 
-/// True if pages that are programmed next may be over those that a command covers, which may fail for good.
+/// True if pages that are programmed next may be over those that a command covers, or that are needed where it fails for good.
 fn covers(context: &Context<'_>, command: &Command) -> bool {
-    command.kind() == OpKind::Program && command.cause() == Cause::Backup && context.device.flash.has_lives()
+    let covers = command.cause() == Cause::Backup || context.chip.cache.shares_covers;
+    command.kind() == OpKind::Program && covers && context.device.flash.has_lives()
 }
 
 /// True if the FTL hears of a command only when it is done.
@@ -352,7 +356,7 @@ fn transferred(backend: &mut Backend, context: &mut Context<'_>, number: u32, di
 
 /// The array reads for the command that follows on that of a die. Before it does, the register is copied.
 fn read_next(bus: &mut Bus, context: &mut Context<'_>, die: Die) {
-    let CacheModes { followers, lead } = &mut context.chip.cache;
+    let CacheModes { followers, lead, .. } = &mut context.chip.cache;
     followers.set_stage(die, Stage::Array);
     let (command, busy, lead) = (*followers.command(die), followers.busy(OpKind::Read), lead.line);
     let Delay { time, line } = bus.time_of_array(context, die, &command, command.load());
