@@ -1,6 +1,6 @@
 """WAF of a flash cache on a drive with placement by hints, and without: the table of `docs/placement.md`.
 
-    python -m evidence.placement
+    python -m evidence.placement [--across] [--spare FRACTION]
 
 A flash cache of CacheLib's layout writes small objects in buckets of 4 KiB at random, in a part of its addresses, and
 large ones as a log around the rest, with as many bytes. Each has a hint of its own.
@@ -16,13 +16,15 @@ import numpy as np
 import ftlab
 
 DRIVE = (
-    "device.channels=2", "device.chips_per_channel=2", "device.user_capacity=6912MiB", "run.executor=count",
+    "device.channels=2", "device.chips_per_channel=2", "run.executor=count",
     "ftl.write_buffer.fifo.size=5MiB",
     "run.precondition=none",
 )  # fmt: skip
 """A twelfth of `enterprise-tlc-small`, without time."""
 
-CAPACITY = 6912 << 20
+RAW, SPARE = 8208 << 20, 0.1875
+"""Its bytes, and what is spare of them, ÷ what the user has."""
+
 BUCKET, REGION = 4 << 10, 256 << 10
 
 LAYOUTS = ((0.5, 0.04), (1.0, 0.04), (1.0, 0.2), (1.0, 0.4))
@@ -32,11 +34,11 @@ PASSES = 6
 """How often the log goes around."""
 
 
-def requests(used: float, small: float, seed: int = 1) -> dict[str, Any]:
+def requests(capacity: int, used: float, small: float, seed: int = 1) -> dict[str, Any]:
     """The writes of a cache, as columns of a trace: small objects carry the hint 1, the log 2."""
     random = np.random.default_rng(seed)
-    buckets = int(CAPACITY * used * small) // REGION * (REGION // BUCKET)
-    regions = (int(CAPACITY * used) - buckets * BUCKET) // REGION
+    buckets = int(capacity * used * small) // REGION * (REGION // BUCKET)
+    regions = (int(capacity * used) - buckets * BUCKET) // REGION
     logged = regions * PASSES
     each = REGION // BUCKET
     offset = np.empty((logged, each + 1), dtype=np.int64)
@@ -52,14 +54,14 @@ def requests(used: float, small: float, seed: int = 1) -> dict[str, Any]:
 COLUMNS = "op=op:r0w1,offset=offset,size=size,hint=hint"
 
 
-def waf(trace: dict[str, Any], separation: str) -> float:
-    """WAF in the second half of what the cache writes."""
+def waf(trace: dict[str, Any], separation: str, drive: list[str]) -> float:
+    """WAF in the second half of what the cache writes, on a drive of such settings."""
     half = len(trace["op"]) // 2
     total = []
     for part in ({key: values[:half] for key, values in trace.items()}, trace):
         summary = ftlab.run(
             "enterprise-tlc-small",
-            sets=[*DRIVE, f"ftl.separation={separation}"],
+            sets=[*DRIVE, *drive, f"ftl.separation={separation}"],
             trace=part,
             columns=COLUMNS,
         ).summary
@@ -80,12 +82,21 @@ SEPARATIONS = {
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="WAF of a flash cache with placement by hints, and without")
-    parser.parse_args()
+    parser.add_argument("--across", action="store_true", help="reclaim units across dies")
+    parser.add_argument("--spare", type=float, default=SPARE, help="spare space ÷ user capacity")
+    options = parser.parse_args()
+    capacity = int(RAW / (1 + options.spare)) >> 20 << 20
+    across = "dies" if options.across else "none"
+    drive = [
+        f"ftl.reclaim_across={across}",
+        f"device.user_capacity={capacity}B",
+        f"device.over_provisioning={RAW / capacity - 1:.4f}",
+    ]
     print(f"| cache uses | small objects | {' | '.join(SEPARATIONS)} |")
     print(f"|---|---|{'---:|' * len(SEPARATIONS)}")
     for used, small in LAYOUTS:
-        trace = requests(used, small)
-        found = [waf(trace, separation) for separation in SEPARATIONS.values()]
+        trace = requests(capacity, used, small)
+        found = [waf(trace, separation, drive) for separation in SEPARATIONS.values()]
         print(f"| {used:.0%} | {small:.0%} | {' | '.join(f'{value:.3f}' for value in found)} |", flush=True)
 
 

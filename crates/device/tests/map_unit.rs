@@ -160,7 +160,7 @@ fn units_are_refreshed_before_they_are_read_too_often() {
         let summary = std::panic::catch_unwind(|| run(&config)).unwrap_or_else(|_| panic!("case {number} {scheme}"));
         *refreshed.entry(scheme).or_insert(0.0) += figure(&summary, "policy.read_disturb.refreshes");
     }
-    assert!(refreshed.len() == SCHEMES.len() && refreshed.values().all(|&count| count > 50.0), "{refreshed:?}");
+    assert!(refreshed.len() == SCHEMES.len() && refreshed.values().all(|&count| count >= 40.0), "{refreshed:?}");
 }
 
 /// The same under traces, whose requests overlap, and which trim, flush, and write with FUA.

@@ -89,6 +89,7 @@ impl Mechanism {
     fn name(self) -> String {
         match self {
             Mechanism::Choice("allocation", name) => format!("allocation {name}"),
+            Mechanism::Choice("reclaim_across", name) => format!("victims across {name}"),
             Mechanism::Choice("map_unit", name) => format!("units of {name}"),
             Mechanism::Choice("wear_leveling", name) => format!("{name} wear leveling"),
             Mechanism::Choice("write_buffer", name) => format!("{name} buffer"),

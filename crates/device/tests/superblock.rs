@@ -240,6 +240,10 @@ fn nothing_is_lost_and_both_executors_decide_the_same() {
     let mut compared = 0;
     for seed in 0..400 {
         let Some(mut config) = random_superblock(seed + 10_000) else { continue };
+        if seed % 4 != 0 {
+            // Which die asks first for a victim of all is a matter of time.
+            choose(&mut config.ftl, "reclaim_across", "none", &[]);
+        }
         let path = temporary("csv");
         std::fs::write(&path, random_trace(seed, config.device.user_capacity, 200)).unwrap();
         config.workload.source = Source::Trace { path: path.display().to_string() };

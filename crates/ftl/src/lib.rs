@@ -121,6 +121,7 @@ pub fn seams() -> Vec<&'static Seam> {
         &pool::SEAM,
         &RECLAIM_UNIT,
         &victim::SEAM,
+        &victim::RECLAIM_ACROSS,
         &schedule::SEAM,
         &migration::SEAM,
         &separation::SEAM,

@@ -57,6 +57,8 @@ pub struct Policies<'a> {
     pub victim: &'a Selection,
     /// Reclaim unit.
     pub reclaim_unit: &'a Selection,
+    /// Whose reclaim units are chosen together.
+    pub reclaim_across: &'a Selection,
     /// GC schedule.
     pub gc_schedule: &'a Selection,
     /// Data separation.

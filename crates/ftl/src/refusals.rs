@@ -3,7 +3,7 @@
 use base::Geometry;
 
 use crate::mechanism::{dftl, disturb, migration, paired, renewal, retirement, separation, slc, wear};
-use crate::{Policies, fast, map_unit};
+use crate::{Policies, fast, map_unit, victim};
 
 /// A setting that is well-formed but that no device can have.
 #[derive(Debug)]
@@ -52,6 +52,7 @@ impl FtlSetup<'_> {
 /// The first such reason.
 pub fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     check_own(setup.policies)?;
+    victim::check_across(setup)?;
     map_unit::check(setup)?;
     separation::check(setup)?;
     paired::check(setup)?;

@@ -34,6 +34,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         block_allocation: selection("block_allocation"),
         victim: selection("victim"),
         reclaim_unit: selection("reclaim_unit"),
+        reclaim_across: selection("reclaim_across"),
         gc_schedule: selection("gc_schedule"),
         separation: selection("separation"),
         paired_page: selection("paired_page"),

@@ -265,6 +265,9 @@ fn one_combination_with(
     if splits(separation.name) {
         gc_schedule.set("free_blocks", classes(&separation).into());
     }
+    // A third of the combinations; MiDAS chooses victims itself.
+    let is_across = name.bytes().map(u32::from).sum::<u32>() % 3 == 0 && separation.name != "midas";
+    let reclaim_across = selection(&seam("reclaim_across").choices[usize::from(is_across)]);
     let policies = Policies {
         mapping: &selection(&seam("mapping").choices[0]),
         map_unit: &selection(&seam("map_unit").choices[0]),
@@ -272,6 +275,7 @@ fn one_combination_with(
         block_allocation: &block_allocation,
         victim: &victim,
         reclaim_unit: &reclaim_unit,
+        reclaim_across: &reclaim_across,
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
@@ -390,6 +394,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         block_allocation: &of("block_allocation", "first-fit"),
         victim: &of("victim", victim),
         reclaim_unit: &reclaim_unit,
+        reclaim_across: &selection(&seam("reclaim_across").choices[0]),
         gc_schedule: &gc_schedule,
         separation: &of("separation", separation),
         paired_page: &of("paired_page", paired_page),
@@ -486,6 +491,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         block_allocation: &of("block_allocation", "first-fit"),
         victim: &selection(victim),
         reclaim_unit: &of("reclaim_unit", "block"),
+        reclaim_across: &selection(&seam("reclaim_across").choices[0]),
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
@@ -612,6 +618,7 @@ fn one_map_in_flash(
         block_allocation: &block_allocation,
         victim: &victim,
         reclaim_unit: &selection(&seam("reclaim_unit").choices[unit_width as usize - 1]),
+        reclaim_across: &selection(&seam("reclaim_across").choices[0]),
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
@@ -701,6 +708,7 @@ fn hybrid_mapping_under_every_static_order() {
                     block_allocation: &selection(block_allocation),
                     victim: &first("victim"),
                     reclaim_unit: &first("reclaim_unit"),
+                    reclaim_across: &first("reclaim_across"),
                     gc_schedule: &first("gc_schedule"),
                     separation: &first("separation"),
                     paired_page: &first("paired_page"),
@@ -776,6 +784,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 block_allocation: &first("block_allocation"),
                 victim: &selection(victim),
                 reclaim_unit: &reclaim_unit,
+                reclaim_across: &selection(&seam("reclaim_across").choices[0]),
                 gc_schedule: &gc_schedule,
                 separation: &few_handles(seam("separation").find(separation).expect("a choice"), case),
                 paired_page: &chosen("paired_page", paired_page),
@@ -851,6 +860,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         block_allocation: &first("block_allocation"),
         victim: &first("victim"),
         reclaim_unit: &first("reclaim_unit"),
+        reclaim_across: &first("reclaim_across"),
         gc_schedule: &first("gc_schedule"),
         separation: &first("separation"),
         paired_page: &first("paired_page"),

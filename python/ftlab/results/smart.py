@@ -106,6 +106,39 @@ def _erased(s: Summary) -> int:
     return int(s["flash"]["block_erases"]) * pages * int(in_bytes(device["page_size"]))
 
 
+def _in_step(config: Mapping[str, Any]) -> int:
+    """Flash pages that the FTL has as one."""
+    unit, device = config["ftl"]["reclaim_unit"], config["device"]
+    over = unit["superblock"]["over"] if "superblock" in unit else ""
+    channels = device["channels"] if "channels" in over else 1
+    return int(channels * (device["planes_per_die"] if "planes" in over else 1))
+
+
+def _unit_size(s: Summary) -> int:
+    """Bytes of a reclaim unit."""
+    config, device, ftl = s["config"], s["config"]["device"], s["config"]["ftl"]
+    blocks = _in_step(config)
+    if ftl["reclaim_across"] == "dies":
+        dies = device["channels"] * device["chips_per_channel"] * device["dies_per_chip"]
+        blocks = dies * device["planes_per_die"]
+    elif "twin" in ftl["reclaim_unit"]:
+        blocks = device["planes_per_die"]
+    return int(blocks * device["pages_per_block"] * in_bytes(device["page_size"]))
+
+
+def _available(handle: int) -> Callable[[Summary], int | float | None]:
+    """Bytes that the active blocks of a handle still take."""
+
+    def value(s: Summary) -> int | float | None:
+        pages: int = s["policy"]["separation"]["available_pages"][handle]
+        unit = text.map_unit(s["config"])
+        if unit is not None:
+            return int(pages * in_bytes(unit))
+        return int(pages * _in_step(s["config"]) * in_bytes(s["config"]["device"]["page_size"]))
+
+    return value
+
+
 def _of_fdp(value: Callable[[Summary], int | float | None]) -> Callable[[Summary], int | float | None]:
     """A field of drives with flexible data placement; `None` of others."""
     return lambda summary: value(summary) if _is_fdp(summary) else None
@@ -195,6 +228,7 @@ FIELDS = (
     Field(C0H, "Max User data erase counts", "`wear.erases.max`", _at("wear", "erases", "max")),
     Field(C0H, "Min User data erase counts", "`wear.erases.min`", _at("wear", "erases", "min")),
     Field(C0H, "Endurance estimate", "`end_of_life.lifetime_bytes`", _at("end_of_life", "lifetime_bytes")),
+    Field(FDP, "RUNS", "the bytes of a reclaim unit", _of_fdp(_unit_size)),
     Field(FDP, "HBMW", "`host.bytes_written`", _of_fdp(_at("host", "bytes_written"))),
     Field(FDP, "MBMW", "as `Physical media units written`", _of_fdp(_media_written)),
     Field(FDP, "MBE", "`flash.block_erases` × the bytes of a block", _of_fdp(_erased)),
@@ -217,7 +251,12 @@ FIELDS = (
 def _fields(result: Result) -> list[Field]:
     """Those of the logs that the drive has."""
     absent = {FDP: not _is_fdp(result.summary), PLM: not _has_windows(result.summary)}
-    return [field for field in FIELDS if not absent.get(field.log, False)]
+    fields = [field for field in FIELDS if not absent.get(field.log, False)]
+    if not absent[FDP]:
+        of = "`policy.separation.available_pages` × the bytes of a page"
+        handles = range(len(result.summary["policy"]["separation"]["available_pages"]))
+        fields += [Field(FDP, f"RUAMW, handle {n}", of, _available(n)) for n in handles]
+    return fields
 
 
 def values(result: Result) -> dict[str, dict[str, int | float | None]]:

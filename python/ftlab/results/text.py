@@ -502,11 +502,23 @@ def _flash(result: Result) -> str:
     return (
         columns(rows, align="<>")
         + f"\n  WAF {waf}{_sampled(s)}\n  {count(gc['invocations'])} garbage collections{moved}"
+        + _across(s)
         + _cache(s)
         + _handles(s)
         + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
         f"standard deviation {figure(wear['stddev'])}" + _life(s)
     )
+
+
+def _across(summary: Mapping[str, Any]) -> str:
+    """The reclaim units that span dies, where victims are chosen so."""
+    across = summary["policy"].get("reclaim_across", {})
+    if not across.get("chosen"):
+        return ""
+    text = f"\n  {count(across['chosen'])} reclaim units across dies, of {figure(across['blocks_of_each'])} blocks each"
+    if across["blocks_alone"]:
+        text += f"; {count(across['blocks_alone'])} blocks were collected by themselves"
+    return text
 
 
 def _cache(summary: Mapping[str, Any]) -> str:

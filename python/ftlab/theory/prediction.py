@@ -12,6 +12,7 @@ from ftlab.theory import formulas
 PLAIN = {
     "mapping": "page",
     "reclaim_unit": "block",
+    "reclaim_across": "none",
     "separation": "none",
     "paired_page": "none",
     "read_disturb": "ignore",

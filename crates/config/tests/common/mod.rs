@@ -155,6 +155,7 @@ seam!(
         plain("64KiB"),
     ]
 );
+seam!(RECLAIM_ACROSS, "reclaim_across", [plain("none"), plain("dies")]);
 seam!(
     SEPARATION,
     "separation",
@@ -329,6 +330,7 @@ pub fn registry() -> Registry {
         &BLOCK_ALLOCATION,
         &RECLAIM_UNIT,
         &VICTIM,
+        &RECLAIM_ACROSS,
         &GC_SCHEDULE,
         &MIGRATION,
         &SEPARATION,

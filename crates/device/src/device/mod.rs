@@ -620,6 +620,7 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         block_allocation: config.ftl.get("block_allocation"),
         victim: config.ftl.get("victim"),
         reclaim_unit: config.ftl.get("reclaim_unit"),
+        reclaim_across: config.ftl.get("reclaim_across"),
         gc_schedule: config.ftl.get("gc_schedule"),
         separation: config.ftl.get("separation"),
         paired_page: config.ftl.get("paired_page"),

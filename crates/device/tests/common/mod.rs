@@ -64,6 +64,7 @@ pub fn looks_at_time(config: &Config) -> bool {
     ftl::allocation::is_dynamic(config.ftl.get("allocation").name)
         || unit.name == "twin" && unit.number("neighbours") > 0.0
         || config.ftl.get("paired_page").name == "gcmix-adaptive"
+        || config.ftl.get("reclaim_across").name == "dies"
 }
 
 /// A parameter with one of its words, or with yes or no.
@@ -216,6 +217,7 @@ pub fn random_config(seed: u64) -> Config {
     }
     random_reads(seed, &mut config);
     random_steps(seed, &mut config.ftl);
+    random_across(seed, &mut config.ftl);
     random_caches(seed, &mut config.device);
     random_slc_cache(seed, &mut config);
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
@@ -560,6 +562,13 @@ pub fn suspends(random: &mut Chance) -> [Selection; 2] {
     [draw(base::suspend::PROGRAM.choices), draw(base::suspend::ERASE.choices)]
 }
 
+/// Victims of all dies together, on a third of the devices that can have them.
+fn random_across(seed: u64, ftl: &mut Choices) {
+    if Chance::new(seed, "across").below(3) == 0 && ftl.get("mapping").name != "fast" {
+        choose(ftl, "reclaim_across", "dies", &[]);
+    }
+}
+
 fn random_timing(r: &mut Chance, device: &mut Device) {
     let bits = device.cell.bits() as usize;
     device.timing.read = (0..bits).map(|_| Duration(1000 + r.below(100_000))).collect();
@@ -572,8 +581,8 @@ fn random_timing(r: &mut Chance, device: &mut Device) {
 }
 
 fn random_policies(r: &mut Chance, ftl: &mut Choices) {
-    // No time passes in half of the tests, and refresh by age goes by it.
-    let apart = ["map_unit", "slc_cache", "refresh"];
+    // No time passes in half of the tests, and refresh by age goes by it; the others have draws of their own.
+    let apart = ["map_unit", "slc_cache", "refresh", "reclaim_across"];
     for seam in device::seams().into_iter().filter(|seam| !apart.contains(&seam.key)) {
         // Those by lifespan and by hints take more blocks than these devices have: see `random_lifespans`, `random_hints`.
         let takes_more = |choice: &&base::Choice| BY_LIFESPAN.contains(&choice.name) || BY_HINTS.contains(&choice.name);

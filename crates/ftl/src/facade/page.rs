@@ -128,6 +128,12 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     fn figures(&self) -> Figures {
         let mut figures = Figures::default();
         self.mechanisms.figures(&mut figures);
+        if let Some(separation) = self.mechanisms.parts().separation {
+            separation.report_available(&self.kernel, &mut figures);
+        }
+        if let Some(across) = self.kernel.across() {
+            across.report(&mut figures);
+        }
         if let Some(retirement) = self.mechanisms.parts().retirement {
             let lost = self.lost.iter().filter(|&&lpn| self.is_lost(lpn)).count();
             retirement.count_lost(&mut figures, lost as u64);

@@ -4,7 +4,7 @@ use base::{Block, Domain, Slot, Unit};
 
 use super::{Frontier, Kernel, Stream};
 use crate::pool::FreePool;
-use crate::victim::{UnitRecord, UnitState, VictimPolicy};
+use crate::victim::{Across, UnitRecord, UnitState, VictimPolicy};
 
 /// The units of a domain by state.
 pub(crate) struct Scan<'a> {
@@ -247,7 +247,7 @@ impl Kernel {
                     self.domains[domain.index()].free += 1;
                     self.pool.put(domain, unit, self.wear_of(unit));
                 }
-                UnitState::Closed => self.victim.on_closed(domain, unit, self.valid_of(unit), 0),
+                UnitState::Closed => self.tell_closed(unit, 0),
                 UnitState::Open
                 | UnitState::Collecting
                 | UnitState::Aside
@@ -256,6 +256,17 @@ impl Kernel {
             }
         }
         self.overrule_policy();
+    }
+
+    /// The victim policy hears that a unit was filled, when the domain's clock was there.
+    pub(super) fn tell_closed(&mut self, unit: Unit, clock: u64) {
+        self.victim.note_stream(unit, self.stream_of(unit));
+        self.victim.on_closed(self.geometry.domain_of_unit(unit), unit, self.valid_of(unit), clock);
+    }
+
+    /// The units of all dies that are chosen together, where they are.
+    pub(crate) fn across(&self) -> Option<&Across> {
+        self.victim.across()
     }
 
     /// All units, in the order in which they were filled; those that are not come first.

@@ -16,6 +16,9 @@ impl Kernel {
     pub(crate) fn check(&self) -> Result<(), String> {
         self.check_maps()?;
         self.check_units()?;
+        if let Some(across) = self.across() {
+            across.check(&self.units)?;
+        }
         self.geometry.all_domains().try_for_each(|domain| self.check_domain(domain))
     }
 

@@ -22,7 +22,7 @@ use base::{Domain, Geometry};
 use engine::FlatArray;
 
 use crate::pool::AnyPool;
-use crate::victim::{AnyVictim, UnitRecord, UnitShape, UnitState, chance_by_domain};
+use crate::victim::{AnyVictim, UnitRecord, UnitShape, UnitState};
 use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
@@ -111,7 +111,7 @@ impl Kernel {
     pub(crate) fn bytes(geometry: &Geometry, logical_pages: u64, streams: u64, policies: &Policies<'_>) -> Bytes {
         let shape = shape_of(geometry);
         let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
-        let chosen = AnyPool::bytes(policies.block_allocation, shape) + AnyVictim::bytes(policies.victim, shape);
+        let chosen = AnyPool::bytes(policies.block_allocation, shape) + AnyVictim::bytes_under(policies, shape);
         // Erases and times of closing; the streams that filled them last.
         let of_unit = (size_of::<UnitRecord>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
         let of_others = (streams - 1) * size_of::<PackedFrontier>() as u64;
@@ -171,7 +171,7 @@ impl Kernel {
             budget,
             wordlines: Wordlines::new(policies.cell, policies.program_order, &geometry),
             pool: AnyPool::build(policies.block_allocation, shape),
-            victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
+            victim: AnyVictim::under(policies, shape, seed),
             numbers: spare::Numbers::default(),
             superseded: Superseded::new(&geometry),
             fill_ups: FillUps::new(policies.program, geometry.row_slots(), shape.domains),

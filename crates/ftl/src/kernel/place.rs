@@ -4,7 +4,7 @@ use base::{Domain, Lpn, Ppn, Slot, Unit};
 
 use super::{Density, Kernel, NONE, PREFETCH_DISTANCE, Stream};
 use crate::pool::FreePool;
-use crate::victim::{UnitState, VictimPolicy};
+use crate::victim::UnitState;
 
 /// Where a stream's next page goes: a slot of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,7 +263,7 @@ impl Kernel {
         } else {
             state.state = UnitState::Closed;
             let now = self.domains[domain.index()].clock;
-            self.victim.on_closed(domain, unit, u32::from(state.valid), now);
+            self.tell_closed(unit, now);
         }
         unit
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Density, Frontier, Job, Kernel, NONE, Stream, Why, shape_of};
 use crate::pool::AnyPool;
-use crate::victim::{AnyVictim, UnitRecord, UnitState, VictimPolicy, chance_by_domain};
+use crate::victim::{AnyVictim, UnitRecord, UnitState};
 use crate::{OutOfMemory, Policies};
 
 /// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it. As it is written, so it is
@@ -232,7 +232,7 @@ impl Kernel {
     pub(crate) fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
         let shape = shape_of(&self.geometry);
         self.pool = AnyPool::build(policies.block_allocation, shape);
-        self.victim = AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains));
+        self.victim = AnyVictim::under(policies, shape, seed);
         self.fill_pool();
         // What domains had to do for each other was done without time.
         self.woken.clear();
@@ -241,8 +241,7 @@ impl Kernel {
         }
         for unit in self.by_age() {
             if self.state_of(unit) == UnitState::Closed {
-                let domain = self.geometry.domain_of_unit(unit);
-                self.victim.on_closed(domain, unit, self.valid_of(unit), 0);
+                self.tell_closed(unit, 0);
             }
         }
     }

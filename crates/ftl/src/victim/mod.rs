@@ -3,6 +3,7 @@
 //! Only *closed* units (full, not being collected) can be chosen. A policy keeps its own structures in
 //! step through the notes it is given; it never reads the map and never issues an operation.
 
+mod across;
 mod buckets;
 pub mod conformance;
 mod cost_benefit;
@@ -17,6 +18,11 @@ mod stable_greedy;
 use base::{Choice, Domain, Seam, Selection, Unit};
 use engine::Chance;
 
+use crate::Policies;
+use crate::kernel::Stream;
+
+pub(crate) use across::check as check_across;
+pub use across::{Across, SEAM as RECLAIM_ACROSS, is_across};
 pub use cost_benefit::CostBenefit;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
@@ -117,6 +123,8 @@ macro_rules! victims {
             $(#[doc = concat!("See [`", stringify!($variant), "`].")] $variant($variant),)+
             /// One of the user's own.
             Own(OwnVictim),
+            /// Any of them, over units of all dies that are chosen together.
+            Across(Box<Across>),
         }
 
         /// The registered choices, the default first.
@@ -158,19 +166,25 @@ macro_rules! victims {
         impl VictimPolicy for AnyVictim {
             #[inline]
             fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
-                match self { $(AnyVictim::$variant(policy) => policy.choose(view),)+ AnyVictim::Own(policy) => policy.choose(view) }
+                match self {
+                    $(AnyVictim::$variant(policy) => policy.choose(view),)+
+                    AnyVictim::Own(policy) => policy.choose(view),
+                    AnyVictim::Across(policy) => policy.choose(view),
+                }
             }
             #[inline]
             fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
                 match self {
                     $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now),)+
                     AnyVictim::Own(policy) => policy.on_closed(domain, unit, valid, now),
+                    AnyVictim::Across(policy) => policy.on_closed(domain, unit, valid, now),
                 }
             }
             fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
                 match self {
                     $(AnyVictim::$variant(policy) => policy.on_returned(domain, unit, valid, now),)+
                     AnyVictim::Own(policy) => policy.on_returned(domain, unit, valid, now),
+                    AnyVictim::Across(policy) => policy.on_returned(domain, unit, valid, now),
                 }
             }
             #[inline(always)]
@@ -178,6 +192,7 @@ macro_rules! victims {
                 match self {
                     $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now),)+
                     AnyVictim::Own(policy) => policy.on_invalidated(domain, unit, valid, now),
+                    AnyVictim::Across(policy) => policy.on_invalidated(domain, unit, valid, now),
                 }
             }
             #[inline]
@@ -185,10 +200,39 @@ macro_rules! victims {
                 match self {
                     $(AnyVictim::$variant(policy) => policy.on_removed(domain, unit, valid),)+
                     AnyVictim::Own(policy) => policy.on_removed(domain, unit, valid),
+                    AnyVictim::Across(policy) => policy.on_removed(domain, unit, valid),
                 }
             }
         }
     };
+}
+
+impl AnyVictim {
+    /// Bytes of what is chosen by.
+    pub(crate) fn bytes_under(policies: &Policies<'_>, shape: UnitShape) -> u64 {
+        if is_across(policies) { Across::bytes(policies, shape) } else { AnyVictim::bytes(policies.victim, shape) }
+    }
+
+    /// What is chosen by: the policy, over the units of each domain or over those of all.
+    pub(crate) fn under(policies: &Policies<'_>, shape: UnitShape, seed: u64) -> AnyVictim {
+        if is_across(policies) {
+            AnyVictim::Across(Box::new(Across::build(policies, shape, seed)))
+        } else {
+            AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains))
+        }
+    }
+
+    /// The units of all dies that are chosen together, where they are.
+    pub(crate) fn across(&self) -> Option<&Across> {
+        if let AnyVictim::Across(across) = self { Some(across) } else { None }
+    }
+
+    /// A unit closes now that was filled by this stream.
+    pub(crate) fn note_stream(&mut self, unit: Unit, stream: Stream) {
+        if let AnyVictim::Across(across) = self {
+            across.note_stream(unit, stream);
+        }
+    }
 }
 
 /// A stream of chance for each domain.

@@ -118,6 +118,13 @@ impl Separation {
         matches!(self, Separation::Placement(_))
     }
 
+    /// Adds what the active blocks of handles still take, where there are handles.
+    pub(crate) fn report_available(&self, kernel: &Kernel, figures: &mut Figures) {
+        if let Separation::Placement(placement) = self {
+            figures.counts("separation", "available_pages", &placement.available(kernel));
+        }
+    }
+
     /// The next page of an LPN that the host writes has this hint.
     #[inline]
     pub(crate) fn hint(&mut self, lpn: Lpn, hint: u16) {

@@ -7,6 +7,8 @@
 //!
 //! The three differ in what a number means, and in where copies go.
 
+use std::collections::BTreeSet;
+
 use base::{Choice, Domain, Lpn, Param, ParamKind, Selection, Unit};
 
 use super::AXIS;
@@ -132,6 +134,8 @@ pub(crate) struct HintPlacement {
     invalid: u64,
     /// Units out of which valid pages were copied.
     reallocations: u64,
+    /// Those of them that span dies, by number.
+    emptied_across: BTreeSet<u64>,
 }
 
 impl HintPlacement {
@@ -147,6 +151,7 @@ impl HintPlacement {
             copied: vec![0; classes],
             invalid: 0,
             reallocations: 0,
+            emptied_across: BTreeSet::new(),
         })
     }
 
@@ -190,7 +195,10 @@ impl HintPlacement {
                 let from = unit_of(from);
                 self.copied[class_of_unit(kernel, from)] += 1;
                 if self.emptied[page.domain.index()].replace(from) != Some(from) {
-                    self.reallocations += 1;
+                    let across = kernel.across().and_then(|across| across.group_of(from));
+                    // A part of a unit that spans dies is an event with the first part only.
+                    let is_first = across.is_none_or(|number| self.emptied_across.insert(number));
+                    self.reallocations += u64::from(is_first);
                 }
             }
             PageOrigin::Host { .. } => {
@@ -204,6 +212,22 @@ impl HintPlacement {
     pub(super) fn erased(&mut self, domain: Domain, unit: Unit) {
         let emptied = &mut self.emptied[domain.index()];
         *emptied = emptied.filter(|&other| other != unit);
+    }
+
+    /// By handle: pages that the active blocks of its writes still take.
+    pub(super) fn available(&self, kernel: &Kernel) -> Vec<u64> {
+        let mut available = vec![0; self.front.handles];
+        for domain in kernel.geometry().all_domains() {
+            for stream in kernel.streams().all_of_data() {
+                let class = kernel.streams().class(stream, AXIS);
+                if let Some(available) = available.get_mut(class)
+                    && let Some(frontier) = kernel.frontier(domain, stream)
+                {
+                    *available += u64::from(kernel.geometry().slots_left(frontier.slot));
+                }
+            }
+        }
+        available
     }
 
     pub(super) fn figures(&self, figures: &mut Figures) {
