@@ -26,6 +26,9 @@ PAIRWISE_SECONDS ?= 7200
 # How long it puts numbers at their limits.
 LIMITS_SECONDS ?= 3600
 
+# How many operations faults are apart on devices with map units below the page, where lives are long.
+UNITS_STRIDE ?= 37
+
 # How many lives `make torture` tries; 4 take about half an hour on two cores.
 LIVES ?= 4
 
@@ -135,7 +138,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	FTLAB_LONG=1 cargo test --quiet -p ftlab-device --test features
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
 	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
-		FTLAB_FAULTS_UNITS_REPORT=$(CURDIR)/docs/evidence/faults-units.md \
+		FTLAB_UNITS_STRIDE=$(UNITS_STRIDE) FTLAB_FAULTS_UNITS_REPORT=$(CURDIR)/docs/evidence/faults-units.md \
 		cargo test --quiet -p ftlab-device --test subsets
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md

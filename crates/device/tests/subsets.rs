@@ -786,8 +786,9 @@ fn small_device_on_units(subset: Subset, seed: u64, parts: u32) -> Config {
 #[test]
 fn every_subset_survives_faults_on_map_units() {
     let subsets: Vec<Subset> = Subset::all().into_iter().filter(|&subset| goes_with_units(subset)).collect();
-    let stride = std::env::var("FTLAB_STRIDE").ok().and_then(|value| value.parse().ok());
-    let (rounds, draws) = if stride == Some(1) { (from_environment("FTLAB_ROUNDS", 1), 16) } else { (1, 1) };
+    let stride = std::env::var("FTLAB_UNITS_STRIDE").ok().and_then(|value| value.parse().ok());
+    let rounds = if stride == Some(1) { from_environment("FTLAB_ROUNDS", 1) } else { 1 };
+    let draws = stride.map_or(1, |stride: u64| if stride == 1 { 16 } else { 4 });
     let strides = stride.map_or([2401, 4801, 347], |stride: u64| [stride, stride.max(3), stride.div_ceil(7)]);
     let cases: Vec<usize> = (0..rounds as usize * subsets.len()).collect();
     let tried = on_all_processors(&cases, |&case| {
@@ -799,7 +800,7 @@ fn every_subset_survives_faults_on_map_units() {
     });
     let operations = grouped(tried.iter().map(|tried| tried.tallies[0].operations).sum());
     let head = format!(
-        "# Faults at every operation of small devices with map units below the page\n\n`make evidence` writes this page; the test \
+        "# Faults at operations of small devices with map units below the page\n\n`make evidence` writes this page; the test \
          is `every_subset_survives_faults_on_map_units` in `crates/device/tests/subsets.rs`. {} small devices with two, four and \
          eight map units to a flash page: every subset of the five papers' mechanisms that goes with them. Without a fault their \
          lives have {operations} operations: page reads, page programs, erases of reclaim units.",
