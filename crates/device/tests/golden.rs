@@ -230,7 +230,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     }
     let mut config = reference(executor);
     choose(&mut config.ftl, "victim", "cost-benefit", &[("age", "filled".into())]);
-    all.push(("cost-benefit, age since filled".into(), config));
+    all.push(("cost-benefit, age since filled".into(), config.clone()));
+    choose(&mut config.ftl, "victim", "cost-benefit", &[("age", "filled".into()), ("growth", "root".into())]);
+    all.push(("cost-benefit, root of the age".into(), config));
     let mut config = reference(executor);
     config.device.program_order = ProgramOrder::Shadow;
     all.push(("program_order=shadow".into(), config));

@@ -658,8 +658,8 @@ fn random_policies(r: &mut Chance, ftl: &mut Choices) {
     }
     random_schedule(r, ftl, free_blocks);
     if ftl.get("victim").name == "cost-benefit" {
-        let age = either(r, "victim", "cost-benefit", "age");
-        choose(ftl, "victim", "cost-benefit", &[age]);
+        let [age, growth] = ["age", "growth"].map(|name| either(r, "victim", "cost-benefit", name));
+        choose(ftl, "victim", "cost-benefit", &[age, growth]);
     }
     if ftl.get("victim").name == "rga" {
         choose(ftl, "victim", "rga", &[("d", (1 + r.below_u32(6)).into())]);

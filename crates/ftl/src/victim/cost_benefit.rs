@@ -6,6 +6,9 @@
 //! unit of each valid count is at hand, so a choice looks at one unit per valid count, not at every unit: with
 //! the first age a unit enters the list of its valid count exactly when it changed, with the second the lists
 //! keep the order of filling.
+//!
+//! SepBIT's simulator and prototype (Wang et al., FAST 2022; github.com/fallfish/sepbit) have √age × (1 − u) / u in place of that, of the time since
+//! the segment was last appended to. A root grows with its age too, so the oldest of a list still comes first.
 
 use base::{Choice, Domain, Param, Selection, Unit};
 use engine::Chance;
@@ -21,6 +24,25 @@ pub struct CostBenefit {
     /// By unit: since when its age counts.
     since: Vec<u64>,
     slots: u32,
+    growth: Growth,
+}
+
+/// How a unit's worth grows with its age.
+#[derive(Clone, Copy)]
+enum Growth {
+    Linear,
+    Root,
+}
+
+impl Growth {
+    /// Age and valid pages as two factors, whose first ÷ second orders units as their worth does. Of a root they are squares.
+    fn factors(self, age: u64, valid: u32, slots: u32) -> (u128, u128) {
+        let [age, free, valid] = [age, u64::from(slots - valid), u64::from(valid)].map(u128::from);
+        match self {
+            Growth::Linear => (age * free, valid),
+            Growth::Root => (age * free * free, valid * valid),
+        }
+    }
 }
 
 /// Closed units by valid count, the oldest first.
@@ -34,12 +56,19 @@ impl CostBenefit {
     pub(super) const CHOICE: Choice = Choice {
         name: "cost-benefit",
         doc: "Largest age × (1 − u) / 2u, u the valid fraction (Kawaguchi et al. 1995); age in host pages written.",
-        params: &[Param::word(
-            "age",
-            &["changed", "filled"],
-            "What the age of a block is counted from: `changed`, its last change, an invalidation included; `filled`, \
-             the program of its last page.",
-        )],
+        params: &[
+            Param::word(
+                "age",
+                &["changed", "filled"],
+                "What the age of a block is counted from: `changed`, its last change, an invalidation included; `filled`, \
+                 the program of its last page.",
+            ),
+            Param::word(
+                "growth",
+                &["linear", "root"],
+                "What counts of the age: `linear`, all of it; `root`, its square root, as in SepBIT's simulator.",
+            ),
+        ],
     };
 
     pub(super) fn bytes(selection: &Selection, shape: UnitShape) -> u64 {
@@ -62,13 +91,14 @@ impl CostBenefit {
             },
             since: vec![0; units as usize],
             slots: shape.slots,
+            growth: if selection.word("growth") == "root" { Growth::Root } else { Growth::Linear },
         }
     }
 }
 
 impl VictimPolicy for CostBenefit {
     fn choose(&mut self, view: VictimView<'_>) -> Option<Unit> {
-        let mut best: Option<(Unit, u64, u32)> = None;
+        let mut best: Option<(Unit, (u128, u128))> = None;
         for valid in 0..=self.slots {
             let first = match &self.by_valid {
                 AgedUnits::Changed(rows) => rows.first(view.domain, valid),
@@ -79,20 +109,13 @@ impl VictimPolicy for CostBenefit {
                 return Some(unit);
             }
             let age = view.now - self.since[unit.index()];
-            // age × (slots − valid) / valid, compared by cross-multiplication in integers; a tie keeps the
-            // emptier unit, which came first.
-            let gain = age * u64::from(self.slots - valid);
-            let better = match best {
-                None => true,
-                Some((_, best_gain, best_valid)) => {
-                    u128::from(gain) * u128::from(best_valid) > u128::from(best_gain) * u128::from(valid)
-                }
-            };
-            if better {
-                best = Some((unit, gain, valid));
+            // Compared by cross-multiplication in integers; a tie keeps the emptier unit, which came first.
+            let worth = self.growth.factors(age, valid, self.slots);
+            if best.is_none_or(|(_, best)| worth.0 * best.1 > best.0 * worth.1) {
+                best = Some((unit, worth));
             }
         }
-        best.map(|(unit, _, _)| unit)
+        best.map(|(unit, _)| unit)
     }
 
     #[inline]

@@ -319,10 +319,40 @@ mod tests {
         assert_eq!(chosen_with("cost-benefit", &[("age", "filled".into())], &[(0, 6, 999), (3, 3, 999)], 1000), 3);
         assert_eq!(chosen_with("cost-benefit", &[("age", "filled".into())], &[(3, 3, 60), (0, 3, 999)], 1000), 0);
         assert_eq!(chosen("cost-benefit", &[(3, 3, 60), (0, 3, 999)], 1000), 3);
+        // The root of an age counts less: unit 0 has 40 × 2/6 = 13.3 and √40 × 2/6 = 2.1, unit 3 has 10 × 4/4 = 10 and √10 × 4/4 = 3.2.
+        let by_growth = |growth: &'static str| {
+            let params = [("age", "filled".into()), ("growth", growth.into())];
+            chosen_with("cost-benefit", &params, &[(0, 6, 45), (3, 4, 45)], 50)
+        };
+        assert_eq!(["linear", "root"].map(by_growth), [0, 3]);
         // random and rga choose among the closed ones.
         assert!(chosen("random", &[], 80) < 4);
         // Eight or more draws out of four see the emptiest with near certainty; the seed is fixed.
         assert_eq!(chosen("rga", &[(2, 1, 50)], 80), 2);
+    }
+
+    /// Random units against the definition in floating point, over all of them.
+    #[test]
+    fn cost_benefit_takes_what_the_plain_computation_does() {
+        let mut random = Chance::new(5, "cost-benefit");
+        for (growth, exponent) in [("linear", 1.0), ("root", 0.5)] {
+            for case in 0..400 {
+                let params = [("age", ["changed", "filled"][case % 2].into()), ("growth", growth.into())];
+                let mut losses: Vec<(u32, u16, u64)> = Vec::new();
+                for unit in 0..4 {
+                    losses.push((unit, 1 + random.below(8) as u16, 41 + u64::from(unit)));
+                }
+                let now = 45 + random.below(60);
+                let taken = chosen_with("cost-benefit", &params, &losses, now);
+                let worth = |&(unit, valid, at): &(u32, u16, u64)| {
+                    let since = if case % 2 == 1 || valid == 8 { 10 + 10 * u64::from(unit) } else { at };
+                    ((now - since) as f64).powf(exponent) * f64::from(8 - valid) / f64::from(valid)
+                };
+                let best = losses.iter().map(worth).fold(0.0, f64::max);
+                let own = worth(&losses[taken as usize]);
+                assert!(own > best - 1e-9, "{growth}, case {case}: {own} of unit {taken}, and {best}: {losses:?}");
+            }
+        }
     }
 
     #[test]

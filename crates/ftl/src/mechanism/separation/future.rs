@@ -1,8 +1,9 @@
 //! Future knowledge: pages go to classes by when they will be overwritten or trimmed, which is known (Wang et al., FAST 2022, section 4.1).
 //!
-//! A scheme that no drive can have, against which those that infer are measured. Time is counted in pages that the host wrote. Class *i* takes
-//! pages, of the host or copied, that will die when *i* to *i* + 1 units of further pages were written; the last class takes all
-//! others. Logs are as in SepBIT; a log of several domains fills a unit in each.
+//! A scheme that no drive can have, against which those that infer are measured. Time is counted in pages that the host wrote. Class 0 takes
+//! pages, of the host or copied, that will die before a unit of further pages was written, and the last class takes all that no other does.
+//! In between, each border is four times the one before, as SepBIT has it with ages; or one unit more, as its paper has it with future
+//! knowledge. Logs are as in SepBIT; a log of several domains fills a unit in each.
 
 use base::{Lpn, Param, ParamKind};
 
@@ -12,11 +13,18 @@ use crate::kernel::Kernel;
 use crate::mechanism::{Arrival, NewPage, PageOrigin};
 use crate::{Figures, Policies};
 
-pub(super) const PARAMS: &[Param] = &[Param {
-    name: "classes",
-    kind: ParamKind::Integer { default: 6, min: 2, max: MAX_CLASSES as u32 },
-    doc: "Classes: by how many blocks of further pages will be written before a page dies, and one for all that live longer.",
-}];
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        name: "classes",
+        kind: ParamKind::Integer { default: 6, min: 2, max: MAX_CLASSES as u32 },
+        doc: "Classes: by how many blocks of further pages will be written before a page dies, and one for all that live longer.",
+    },
+    Param::word(
+        "borders",
+        &["fourfold", "equal"],
+        "Which lives end a class: `fourfold`, of 1, 4, 16 blocks and so on; `equal`, of 1, 2, 3 blocks and so on, as in SepBIT's paper.",
+    ),
+];
 
 /// Something that the host does with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +39,8 @@ pub enum HostPage {
 #[derive(Clone)]
 pub(crate) struct Future {
     classes: usize,
+    /// Each border between classes is four times the one before.
+    is_fourfold: bool,
     /// Pages that fill a unit in each domain of a log.
     span: u64,
     /// By log: pages that the host wrote.
@@ -53,6 +63,7 @@ impl Future {
         let (logs, domains) = if is_one_log { (1, geometry.domains()) } else { (geometry.domains(), 1) };
         Future {
             classes: policies.separation.integer("classes") as usize,
+            is_fourfold: policies.separation.word("borders") == "fourfold",
             span: u64::from(geometry.unit_slots()) * u64::from(domains),
             clocks: vec![0; logs as usize],
             next: Vec::new(),
@@ -107,8 +118,10 @@ impl Future {
         if event >= self.ends[lpn.index()] {
             return last;
         }
-        let left = self.events[event as usize].saturating_sub(clock) / self.span;
-        left.min(last as u64) as usize
+        let units = self.events[event as usize].saturating_sub(clock) / self.span;
+        let borders =
+            if self.is_fourfold { units.checked_ilog2().map_or(0, |twos| 1 + u64::from(twos / 2)) } else { units };
+        borders.min(last as u64) as usize
     }
 
     #[inline]
@@ -156,26 +169,33 @@ mod tests {
 
     #[test]
     fn a_page_goes_by_when_it_dies() {
+        // The borders by definition: lives of that many units end a class.
+        pages_go_by_borders("equal", [1, 2, 3]);
+        pages_go_by_borders("fourfold", [1, 4, 16]);
+    }
+
+    fn pages_go_by_borders(name: &'static str, borders: [usize; 3]) {
         let geometry = Geometry::new(Dimensions { blocks_per_plane: 20, pages_per_block: 4, ..Dimensions::ONE_PAGE });
-        let classes: &[(&'static str, ParamValue)] = &[("classes", ParamValue::Integer(3))];
+        let classes: &[(&'static str, ParamValue)] =
+            &[("classes", ParamValue::Integer(4)), ("borders", ParamValue::Word(name))];
         let chosen: &[sample::Chosen<'_>] = &[
             ("separation", "future", classes),
-            ("gc_schedule", "threshold", &[("free_blocks", ParamValue::Integer(3))]),
+            ("gc_schedule", "threshold", &[("free_blocks", ParamValue::Integer(4))]),
         ];
         let policies = sample::policies(chosen, base::Cell::Slc);
-        let (kernel, _) = sample::kernel(geometry, 10, &policies);
+        let (kernel, _) = sample::kernel(geometry, 20, &policies);
         let allocation = Allocation::build(policies.allocation, &geometry);
         let mut future = Future::new(&kernel, &policies);
         let mut random = Chance::new(1, "pages");
-        let pages: Vec<HostPage> = (0..400)
+        let pages: Vec<HostPage> = (0..2000)
             .map(|_| match random.below(8) {
-                0 => HostPage::Trim(Lpn(random.below_u32(10))),
-                1..=5 => HostPage::Write(Lpn(random.below_u32(3))),
-                _ => HostPage::Write(Lpn(random.below_u32(10))),
+                0 => HostPage::Trim(Lpn(random.below_u32(20))),
+                1..=5 => HostPage::Write(Lpn(random.below_u32(4))),
+                _ => HostPage::Write(Lpn(random.below_u32(20))),
             })
             .collect();
         let first = Arrival::Host { domain: sample::FIRST, is_mapped: false };
-        assert_eq!(future.class(&kernel, Lpn(0), first), 2, "nothing is known");
+        assert_eq!(future.class(&kernel, Lpn(0), first), 3, "nothing is known");
         future.foresee(&kernel, &allocation, pages.iter().copied());
         // The definition: look for the next page that is the same, and count the writes on the way.
         let left = |from: usize, lpn: Lpn| {
@@ -189,8 +209,9 @@ mod tests {
             }
             None
         };
-        let class = |left: Option<usize>| left.map_or(2, |left| (left / 4).min(2));
-        let (mut live, mut seen) = (std::collections::BTreeSet::new(), [0; 3]);
+        let lives = |left: usize| borders.iter().position(|border| left < 4 * border);
+        let class = |left: Option<usize>| left.and_then(lives).unwrap_or(3);
+        let (mut live, mut seen) = (std::collections::BTreeSet::new(), [0; 4]);
         for (at, page) in pages.iter().enumerate() {
             for &lpn in &live {
                 let as_copy = future.class_of(lpn, 0, future.clocks[0]);
