@@ -1,5 +1,8 @@
 //! Streams by number. What they stand for, the kernel knows.
 
+/// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
+pub(crate) const MAX_STREAMS: usize = 64;
+
 /// A stream of a domain, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]

@@ -35,10 +35,10 @@ pub(crate) use place::{Frontier, Placement};
 pub use saved::{Keeping, Kept, Saved};
 pub use spare::{IDENTITY, page_of, write_of};
 pub(crate) use spare::{PageKind, Spare, parity_home};
-pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};
+pub(crate) use streams::{AXES, Axis, Density, Streams};
 use superseded::Superseded;
 
-pub(crate) use crate::stream::Stream;
+pub(crate) use crate::stream::{MAX_STREAMS, Stream};
 pub(crate) use wordlines::Wordlines;
 
 /// "No page" in the maps; it does not leave the kernel.

@@ -6,10 +6,7 @@
 
 use base::Slot;
 
-use crate::stream::Stream;
-
-/// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
-pub(crate) const MAX_STREAMS: usize = 64;
+use crate::stream::{MAX_STREAMS, Stream};
 
 /// How many axes there are.
 pub(crate) const AXES: usize = 5;

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use base::{Choice, Domain, Seam, Unit};
 
 use super::{AnyVictim, UnitRecord, UnitShape, UnitState, VictimPolicy, VictimView, chance_by_domain};
-use crate::kernel::{MAX_STREAMS, Stream};
 use crate::refusals::{FtlSetup, Refusal};
+use crate::stream::{MAX_STREAMS, Stream};
 use crate::{Figures, Policies};
 
 static CHOICES: &[Choice] = &[

@@ -19,7 +19,7 @@ use base::{Choice, Domain, Seam, Selection, Unit};
 use engine::Chance;
 
 use crate::Policies;
-use crate::kernel::Stream;
+use crate::stream::Stream;
 
 pub(crate) use across::check as check_across;
 pub use across::{Across, SEAM as RECLAIM_ACROSS, is_across};
