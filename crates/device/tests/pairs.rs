@@ -221,7 +221,7 @@ impl Pair {
         })
     }
 
-    /// What it lives by: a life with a fault passes without time, but for tenants, which need it.
+    /// The executor of its life: a life with a fault passes without time, but for tenants, which need it.
     fn executor_of_life(&self) -> Executor {
         if self.has_fault() && self.arbitration().is_none() { Executor::Count } else { self.executor }
     }

@@ -1,6 +1,6 @@
 //! Reclaim units across dies: units of all domains that a stream filled one after the other are chosen as one.
 //!
-//! What drives call a superblock, and flexible data placement a reclaim unit, has a block on every die. Each die is sent commands of
+//! A superblock of a drive, or a reclaim unit of flexible data placement, has a block on every die. Each die is sent commands of
 //! its own, so the blocks fill side by side and not in step. Here a *group* is made of the units of the domains when they are full:
 //! the next unit of a stream in a domain joins the next group of that stream. A domain may be one group ahead of another; one that
 //! is further behind has no unit in the groups that it missed.
@@ -140,7 +140,7 @@ pub struct Across {
     /// Parts of a page in which the policy hears of valid pages.
     parts: u32,
     groups: Vec<UnitGroup>,
-    /// What the policy sees of them.
+    /// Their records, as the policy sees them.
     seen: Vec<UnitRecord>,
     erases: Vec<u32>,
     free: Vec<u32>,

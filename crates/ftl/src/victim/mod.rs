@@ -213,7 +213,7 @@ impl AnyVictim {
         if is_across(policies) { Across::bytes(policies, shape) } else { AnyVictim::bytes(policies.victim, shape) }
     }
 
-    /// What is chosen by: the policy, over the units of each domain or over those of all.
+    /// The policy, over the units of each domain or over those of all.
     pub(crate) fn under(policies: &Policies<'_>, shape: UnitShape, seed: u64) -> AnyVictim {
         if is_across(policies) {
             AnyVictim::Across(Box::new(Across::build(policies, shape, seed)))
