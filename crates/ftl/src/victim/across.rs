@@ -174,13 +174,12 @@ impl Across {
     }
 
     pub(crate) fn bytes(policies: &Policies<'_>, shape: UnitShape) -> u64 {
-        let of_unit = size_of::<UnitGroup>()
-            + size_of::<UnitRecord>()
-            + 2 * size_of::<u32>()
-            + size_of::<Stream>()
-            + size_of::<Option<Membership>>()
-            + 2 * size_of::<Unit>();
-        u64::from(shape.units()) * of_unit as u64 + AnyVictim::bytes(policies.victim, Across::shape_of_groups(shape).0)
+        let of_groups = Across::shape_of_groups(shape).0;
+        let of_group = size_of::<UnitGroup>() + size_of::<UnitRecord>() + 2 * size_of::<u32>();
+        // With its places among the members of a group, and among those that wait.
+        let of_unit = size_of::<Stream>() + size_of::<Option<Membership>>() + 2 * size_of::<Unit>();
+        let own = u64::from(of_groups.units()) * of_group as u64 + u64::from(shape.units()) * of_unit as u64;
+        own + AnyVictim::bytes(policies.victim, of_groups)
     }
 
     pub(crate) fn build(policies: &Policies<'_>, shape: UnitShape, seed: u64) -> Across {
