@@ -664,3 +664,37 @@ fn pages_of_a_command_that_fails_twice_find_one_place_each() {
     );
     lived(keys.expect("keys"), Some((768650232, 120)));
 }
+
+/// A medium loses what is written to it at once, and a backup of a lower page reads another translation page: an update was asked for by
+/// each update.
+#[test]
+fn a_map_that_cannot_be_read_is_not_written_for_ever() {
+    remember_panics();
+    let keys = serde_json::from_str(
+        r#"{"device": {"channels": 2, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 2,
+            "blocks_per_plane": 48, "pages_per_block": 20, "page_size": 512, "cell": "qlc", "program_order":
+            "consecutive", "multiplane": "bac", "timing": {"read": "53942ns", "program": "1173100ns", "erase":
+            "2779662ns", "ecc_latency": "20000ns"}, "programming": {"page": {}}, "cache_read": {"off": {}},
+            "cache_program": {"off": {}}, "program_suspend": {"reads": {"latency": "0ns", "resume": "10us",
+            "interval": "10us", "step": "0ns", "most": 2}}, "erase_suspend": {"reads-and-writes": {"latency":
+            "60us", "resume": "0ns", "interval": "250us", "step": "0ns", "most": 1, "programs": 1}},
+            "read_transfer": {"page": {}}, "slow_die": {"none": {}}, "slc_mode": {"none": {}}, "media": {"formula":
+            {"age": "30d", "temperature": -40, "wear": 0.00052, "wear_exponent": 0, "retention": 0,
+            "retention_exponent": 5, "disturb": 0, "disturb_exponent": 0, "energy": 1.1, "onset": "1s", "blocks": 2,
+            "layers": 0, "noise": false, "codeword": "512B", "correctable": 2, "levels": "matched", "steps": 1,
+            "step": 10, "floor": 0, "soft_gain": 1, "soft_reads": 3}}, "bad_blocks": {"none": {}}, "user_capacity":
+            "3244032B"}, "ftl": {"mapping": {"dftl": {"cache": "448B"}}, "binding": {"static": {}}, "allocation":
+            {"DPWC": {}}, "block_allocation": {"least-worn": {}}, "reclaim_unit": {"block": {}}, "victim":
+            {"greedy": {}}, "gc_schedule": {"cycle-filling": {"free_blocks": 2, "spare_blocks": 2, "pace":
+            "initiator", "preempt": "on"}}, "migration": {"off-chip": {}}, "separation": {"none": {}},
+            "paired_page": {"lsb-backup": {}}, "read_disturb": {"ignore": {}}, "refresh": {"patrol": {"period":
+            "14d", "retries": 3, "least_age": "1ms"}}, "wear_leveling": {"none": {}}, "slc_cache": {"off": {}},
+            "write_buffer": {"none": {}}, "scheduler": {"fifo": {"gc": "preemptible"}}, "deallocated_reads":
+            {"zeros": {}}}, "host": {"replay": "open", "queue_depth": 1, "command_time": "8us"}, "run": {"executor":
+            "timed", "seed": 1360336008, "checks": "full", "payload": "stamp", "precondition": {"random": "1x"}},
+            "workload": {"trace": "(made of its seed)", "rounds": 2}}"#,
+    );
+    let summary = lived(keys.expect("keys of a device"), Some((2911181454, 40)));
+    let updates = summary["policy"]["mapping"]["trim_updates"].as_u64();
+    assert!(updates.is_some_and(|updates| updates < 10_000), "{updates:?}");
+}

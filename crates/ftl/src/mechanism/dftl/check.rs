@@ -65,7 +65,8 @@ impl Dftl {
             };
             if let Some(page) = pages.find(|&page| {
                 let due = self.causes[page as usize];
-                due.moved && !knows_of_move(page) || due.trimmed && !instance.trimmed.contains(&page)
+                due.moved && !knows_of_move(page)
+                    || due.trimmed && !instance.trimmed.contains(&page) && !instance.unreadable.contains(&page)
             }) {
                 return Err(format!("domain {domain} has forgotten to update translation page {page}"));
             }

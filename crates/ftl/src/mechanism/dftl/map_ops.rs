@@ -123,8 +123,13 @@ impl Dftl {
         let owner = self.owner_of(lpn);
         self.cache.touch(owner, slot);
         self.cache.make_dirty(slot, page);
-        if self.instances[owner.index()].held == Some(lpn) {
-            self.instances[owner.index()].held = None;
+        let instance = &mut self.instances[owner.index()];
+        let was_held = instance.held.take_if(|held| *held == lpn).is_some();
+        if !instance.unreadable.is_empty() {
+            instance.trimmed.append(&mut instance.unreadable);
+            self.wake(kernel, owner);
+        }
+        if was_held {
             self.want_next(kernel, owner);
         }
     }

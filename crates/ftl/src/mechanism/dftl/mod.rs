@@ -190,6 +190,9 @@ struct Instance {
     is_paired: bool,
     /// Translation pages to update, of pages that were trimmed.
     trimmed: Vec<u32>,
+    /// Translation pages that could not be read: they join those with the next page of the host. On a medium that loses what is written
+    /// to it at once, they would be written for ever otherwise, where each update reads another one.
+    unreadable: Vec<u32>,
     /// Translation pages that collections elsewhere wait for.
     requested: Vec<u32>,
     /// A collection that waits for updates.
@@ -346,6 +349,7 @@ impl Dftl {
             carries: false,
             is_paired: false,
             trimmed: Vec::new(),
+            unreadable: Vec::new(),
             requested: Vec::new(),
             parked: None,
             unwritten: pages * parts(geometry),
@@ -525,7 +529,7 @@ impl Placing for Dftl {
 
     fn lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         if self.is_translation(lpn.0) {
-            self.translation_page_lost(kernel, lpn);
+            self.translation_page_lost(lpn);
         } else {
             self.entry_trimmed(kernel, lpn);
         }

@@ -49,14 +49,21 @@ impl Dftl {
     }
 
     /// A translation page is lost.
-    pub(crate) fn translation_page_lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+    pub(crate) fn translation_page_lost(&mut self, lpn: Lpn) {
         let page = self.page_with(lpn);
+        self.forget_contents(page);
+        if !std::mem::replace(&mut self.causes[page as usize].trimmed, true) {
+            let owner = self.owner_of_page(page);
+            self.instances[owner.index()].unreadable.push(page);
+        }
+    }
+
+    /// It is not known what a translation page says.
+    fn forget_contents(&mut self, page: u32) {
         let entries = self.entries_of(page);
         if let Some(contents) = &mut self.in_flash {
             entries.for_each(|entry| contents[entry.index()] = None);
         }
-        self.ask_for_update(page);
-        self.wake(kernel, self.owner_of_page(page));
     }
 
     /// A restart found a page of the host, or a translation page.
@@ -78,7 +85,9 @@ impl Dftl {
             let left = self.parts_of(page).filter(|&part| kernel.forget(part).is_some()).count() as u32;
             let owner = self.owner_of_page(page);
             self.instances[owner.index()].unwritten += left;
-            self.translation_page_lost(kernel, self.lpn_of(page));
+            self.forget_contents(page);
+            self.ask_for_update(page);
+            self.wake(kernel, owner);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 
 /// Bytes of what a state holds of so many cached entries, and of so many domains.
 pub(crate) fn bytes(entries: u64, domains: u64) -> u64 {
-    entries * 8 + domains * 36
+    entries * 8 + domains * 40
 }
 
 impl Dftl {
@@ -27,6 +27,8 @@ impl Dftl {
             let trimmed = due(&instance.trimmed, |causes| causes.trimmed);
             let moved = due(&instance.moved, |causes| causes.moved);
             words.extend([self.cache.order(domain).len, trimmed.len() as u32, instance.heard, moved.len() as u32]);
+            let unreadable = due(&instance.unreadable, |causes| causes.trimmed);
+            words.push(unreadable.len() as u32);
             words.push(u32::from(instance.carries) | u32::from(instance.is_paired) << 1);
             words.extend([instance.heard_at, instance.levelled].into_iter().flat_map(halves));
             let mut at = self.cache.order(domain).oldest;
@@ -36,6 +38,7 @@ impl Dftl {
                 at = self.cache.newer(at);
             }
             words.extend(trimmed);
+            words.extend(unreadable);
             words.extend(moved);
         }
         words
@@ -63,7 +66,8 @@ impl Dftl {
 
     fn adopt_domain(&mut self, domain: Domain, words: &mut impl Iterator<Item = u32>) -> Option<()> {
         let [entries, trimmed, heard] = [words.next()?, words.next()?, words.next()?];
-        let (moved, waits) = (words.next()?, words.next().filter(|&waits| waits < 4)?);
+        let [moved, unreadable] = [words.next()?, words.next()?];
+        let waits = words.next().filter(|&waits| waits < 4)?;
         let mut wide = || Some(u64::from(words.next()?) << 32 | u64::from(words.next()?));
         let (heard_at, levelled) = (wide()?, wide()?);
         for _ in 0..entries {
@@ -77,10 +81,11 @@ impl Dftl {
                 self.cache.make_dirty(self.cache.slot(lpn.0), self.page_of(lpn));
             }
         }
-        for _ in 0..trimmed {
+        for at in 0..trimmed.checked_add(unreadable)? {
             let page = words.next().filter(|&page| self.owner_of_page(page) == domain)?;
             self.causes[page as usize].trimmed = true;
-            self.instances[domain.index()].trimmed.push(page);
+            let instance = &mut self.instances[domain.index()];
+            if at < trimmed { instance.trimmed.push(page) } else { instance.unreadable.push(page) }
         }
         for _ in 0..moved {
             // Pages may lie elsewhere than their entries.
@@ -150,7 +155,7 @@ mod tests {
     #[test]
     fn what_cannot_be_cached_is_refused() {
         let domain = |entries: &[[u32; 2]], trimmed: &[u32], moved: &[u32]| {
-            let mut words = vec![entries.len() as u32, trimmed.len() as u32, 0, moved.len() as u32, 2, 0, 0, 0, 0];
+            let mut words = vec![entries.len() as u32, trimmed.len() as u32, 0, moved.len() as u32, 0, 2, 0, 0, 0, 0];
             words.extend(entries.concat());
             words.extend(trimmed);
             words.extend(moved);
