@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use base::{Choice, FeatureKey, Param, ParamKind, ParamValue};
 use config::Config;
+use config::model::Source;
 use engine::Chance;
 use serde_json::{Map, Value, json};
 
@@ -67,6 +68,11 @@ impl Space {
         space.add("multiplane", ["off", "any", "pac", "bac"], None);
         space.add("planes_per_die", ["1", "2", "3", "4"], None);
         space.add("replay", ["open", "closed", "batch"], None);
+        space.add(
+            "arbitration",
+            std::iter::once("one host").chain(base::ARBITRATIONS.iter().map(|choice| choice.name)),
+            None,
+        );
         space.add("executor", ["timed", "count"], None);
         space
     }
@@ -387,6 +393,14 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     if is_closed && let Some(keys) = keys["workload"].as_object_mut() {
         keys.remove("interval");
     }
+    let arbitration = value("arbitration");
+    if arbitration != "one host" {
+        let workload = keys.as_object_mut().expect("a tree of keys").remove("workload").expect("a workload");
+        keys["tenant"] = tenants(&workload, arbitration, [capacity, page], is_closed, r);
+        keys["host"]["arbitration"] = json!({ arbitration: { "burst": 1 + r.below(4) } });
+        // One that goes on for as long as the others is to have requests that take time.
+        keys["host"]["command_time"] = json!("8us");
+    }
     keys["run"]["precondition"] = match r.below(4) {
         0 => json!("none"),
         1 => json!({ "random": "1x" }),
@@ -394,6 +408,41 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     };
     let config = read(&keys)?;
     Ok((Case { keys, trace }, config))
+}
+
+/// Two or three tenants in the place of a host: the first one has its requests, and the others some of their own. They have a namespace
+/// each, or share all addresses.
+fn tenants(workload: &Value, arbitration: &str, [capacity, page]: [u64; 2], is_closed: bool, r: &mut Chance) -> Value {
+    let count = (2 + r.below(2)).min(capacity / page);
+    let are_apart = r.below(4) > 0;
+    let own = if are_apart { capacity / page / count * page } else { capacity };
+    let one = |number| {
+        let mut tenant = if number == 0 { workload.clone() } else { generator_keys(own, page, r) };
+        let keys = tenant.as_object_mut().expect("a workload");
+        keys.insert("name".into(), json!(format!("t{number}")));
+        if is_closed {
+            keys.remove("interval");
+        }
+        if are_apart {
+            keys.insert("namespace".into(), json!(format!("{own}B")));
+            if let Some(size) = keys.get("request_size").and_then(Value::as_str).and_then(|size| size.strip_suffix('B'))
+            {
+                let size = size.parse::<u64>().expect("bytes").min(own) / 512 * 512;
+                keys.insert("request_size".into(), json!(format!("{size}B")));
+            }
+        }
+        let goes_on = number > 0 && r.below(4) == 0;
+        if goes_on {
+            keys.remove("requests");
+        }
+        if arbitration == "weighted" {
+            let is_urgent = !goes_on && r.below(4) == 0;
+            keys.insert("weight".into(), json!(1 + r.below(9)));
+            keys.insert("priority".into(), json!(if is_urgent { "urgent" } else { "weighted" }));
+        }
+        tenant
+    };
+    (0..count).map(one).collect()
 }
 
 /// How requests come, with what they take on their way.
@@ -454,7 +503,11 @@ pub fn attempt(case: &Case, config: &Config) -> Result<Value, String> {
         path
     });
     if let Some(path) = &file {
-        config.workload.source = config::model::Source::Trace { path: path.display().to_string() };
+        let of_first = match &mut config.workload.source {
+            Source::Tenants(tenants) => &mut tenants[0].workload.source,
+            source => source,
+        };
+        *of_first = Source::Trace { path: path.display().to_string() };
     }
     let (begin, stopwatch) = (Instant::now(), metrics::Stopwatch::start());
     // The processor's time is asked for when it may be over: that takes longer, and a busy machine is no fault.
