@@ -119,14 +119,16 @@ def body_at(text: str, at: int) -> str:
 
 def facade() -> str:
     """The façade: its folder, and page mapping as the executor with time has it where nothing else is in force."""
-    files = [file for file in sources("ftl") if "facade" in file.parts or file.name == "plain.rs"]
+    files = [file for file in sources("ftl") if "facade" in file.relative_to(CRATES).parts or file.name == "plain.rs"]
     return "\n".join(code_of(file) for file in files)
 
 
 def variants() -> Mapping[str, int]:
     """By enum that may be an argument of the façade, its variants."""
     text = "\n".join(
-        code_of(file) for file in sources("ftl") if file.name == "ops.rs" or "facade" in str(file)
+        code_of(file)
+        for file in sources("ftl")
+        if file.name == "ops.rs" or "facade" in str(file.relative_to(CRATES))
     )
     found = {}
     for enum in re.finditer(r"\benum (\w+)", text):

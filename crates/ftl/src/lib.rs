@@ -45,7 +45,9 @@ pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, page_of, write_of};
 pub use crate::mechanism::{
     dftl, disturb, forwarding as schedule, migration, paired, renewal, retirement, separation, slc, wear,
 };
-pub use crate::ops::{AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewritten, Step, Way};
+pub use crate::ops::{
+    AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewriter, Rewritten, Step, Way,
+};
 pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies, ProgramUnit};
 pub use crate::recovery::Recovery;

@@ -137,28 +137,12 @@ pub enum AheadPhase {
     Erase,
 }
 
-/// Carries out operations at once, for executors without time.
-pub trait Array {
-    /// A valid page is moved. Returns whether the program succeeded, as the next two do.
-    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
-    /// True if valid pages of a unit may be told several at once.
-    fn moves_runs(&self, unit: Unit) -> bool;
-    /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order.
-    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);
-    /// A page is made of the pages of a group, or of none.
+/// Programs pages anew that a failed program has left without a place, and what belongs to them.
+pub trait Rewriter {
+    /// A page is made of the pages of a group, or of none. Returns whether the program succeeded.
     fn combined(&mut self, cause: Cause, pages: &[Ppn], to: Placed) -> bool;
     /// After a failed program, a page is to be read and programmed anew.
     fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten;
-    /// A page is read, and nothing is programmed.
-    fn read(&mut self, cause: Cause, from: Ppn);
-    /// A unit is to be erased. Returns whether the erase succeeded; if not, the blocks of the unit are marked as bad.
-    fn erased(&mut self, erasure: Erasure) -> bool;
-    /// The erase of a unit has to wait for pages that are placed and not programmed. Returns the active unit of the first of them, which
-    /// is to be filled up.
-    #[inline]
-    fn waits_for(&self, _unit: Unit) -> Option<Unit> {
-        None
-    }
     /// Pages whose data the controller still holds after a failed program: all that were placed in the unit and not programmed, where
     /// pages wait for others. None where each is programmed by itself.
     #[inline]
@@ -174,5 +158,25 @@ pub trait Array {
     #[inline]
     fn lost_in(&self, _unit: Unit) -> Vec<Ppn> {
         Vec::new()
+    }
+}
+
+/// Carries out operations at once, for executors without time.
+pub trait Array: Rewriter {
+    /// A valid page is moved. Returns whether the program succeeded.
+    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
+    /// True if valid pages of a unit may be told several at once.
+    fn moves_runs(&self, unit: Unit) -> bool;
+    /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order.
+    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);
+    /// A page is read, and nothing is programmed.
+    fn read(&mut self, cause: Cause, from: Ppn);
+    /// A unit is to be erased. Returns whether the erase succeeded; if not, the blocks of the unit are marked as bad.
+    fn erased(&mut self, erasure: Erasure) -> bool;
+    /// The erase of a unit has to wait for pages that are placed and not programmed. Returns the active unit of the first of them, which
+    /// is to be filled up.
+    #[inline]
+    fn waits_for(&self, _unit: Unit) -> Option<Unit> {
+        None
     }
 }

@@ -9,7 +9,7 @@ use base::{Cause, Domain, Lpn, OpKind, Ppn, Unit};
 use crate::group::Group;
 use crate::kernel::{Frontier, Keeping, Kept, Saved, Stream};
 use crate::mechanism::Mechanisms;
-use crate::ops::{Array, DataSource, Op, PagePayload, Rewritten, Step};
+use crate::ops::{DataSource, Op, PagePayload, Rewriter, Rewritten, Step};
 use crate::page::PageMap;
 use crate::victim::UnitState;
 
@@ -27,13 +27,13 @@ struct Hurt {
 
 impl<M: Mechanisms> PageMap<M> {
     /// Deals with the failed program of a page, whose data are there.
-    pub(crate) fn repair(&mut self, at: Ppn, source: DataSource, array: &mut impl Array) {
+    pub(crate) fn repair(&mut self, at: Ppn, source: DataSource, array: &mut impl Rewriter) {
         let original = if let DataSource::Page(from) = source { Some(from) } else { None };
         self.repair_copy(at, source, original, array);
     }
 
     /// The same, where the page was copied from somewhere, though its data are left elsewhere by now.
-    fn repair_copy(&mut self, at: Ppn, source: DataSource, original: Option<Ppn>, array: &mut impl Array) {
+    fn repair_copy(&mut self, at: Ppn, source: DataSource, original: Option<Ppn>, array: &mut impl Rewriter) {
         let unit = self.kernel.geometry().unit_of(at);
         let domain = self.kernel.geometry().domain_of_unit(unit);
         self.kernel.pass_on(at);
@@ -81,7 +81,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Fills the row up in which an active block stands, where rows are programmed as a whole.
-    pub(crate) fn end_row(&mut self, domain: Domain, stream: Stream, array: &mut impl Array) {
+    pub(crate) fn end_row(&mut self, domain: Domain, stream: Stream, array: &mut impl Rewriter) {
         let geometry = *self.kernel.geometry();
         let stands_in_row = |frontier: Frontier| geometry.parts > 1 && geometry.row_of_slot(frontier.slot).1 != 0;
         while self.kernel.frontier(domain, stream).is_some_and(stands_in_row) {
@@ -94,7 +94,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Writes a page elsewhere, unless that was done when another program failed.
-    fn write_anew(&mut self, domain: Domain, stream: Stream, page: Hurt, array: &mut impl Array) {
+    fn write_anew(&mut self, domain: Domain, stream: Stream, page: Hurt, array: &mut impl Rewriter) {
         let Hurt { lpn, at, source, original } = page;
         // Of several wordlines there may be guard pages between them.
         while let Some(guard) = self.place_guard(domain, stream) {

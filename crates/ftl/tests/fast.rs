@@ -62,6 +62,18 @@ impl Array {
     }
 }
 
+impl ftl::Rewriter for Array {
+    fn combined(&mut self, _: Cause, pages: &[Ppn], to: Placed) -> bool {
+        assert!(pages.is_empty(), "merges protect no pages, and the whole map is in DRAM");
+        self.program(to.at, 0);
+        true
+    }
+
+    fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> Rewritten {
+        panic!("no program fails");
+    }
+}
+
 impl ftl::Array for Array {
     fn moved(&mut self, _: Cause, how: How, from: Ppn, to: Placed) -> bool {
         assert_eq!(how, How::OffChip, "merges gather pages of several blocks");
@@ -76,16 +88,6 @@ impl ftl::Array for Array {
 
     fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
         panic!("pages hold stamps: they are moved one by one");
-    }
-
-    fn combined(&mut self, _: Cause, pages: &[Ppn], to: Placed) -> bool {
-        assert!(pages.is_empty(), "merges protect no pages, and the whole map is in DRAM");
-        self.program(to.at, 0);
-        true
-    }
-
-    fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> Rewritten {
-        panic!("no program fails");
     }
 
     fn read(&mut self, _: Cause, _: Ppn) {

@@ -1,7 +1,7 @@
 //! The operations of the FTL, carried out on the array at once: what each of them reads, programs and counts.
 
 use base::{Cause, OpKind, Ppn, Unit};
-use ftl::{Array, DataSource, Erasure, How, PagePayload, Placed, Rewritten, Way};
+use ftl::{Array, DataSource, Erasure, How, PagePayload, Placed, Rewriter, Rewritten, Way};
 
 use crate::flash::{Content, Flash, Programmed};
 use crate::watchdog::Watchdog;
@@ -102,32 +102,7 @@ impl<'a> AtOnce<'a> {
     }
 }
 
-impl Array for AtOnce<'_> {
-    #[inline(always)]
-    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
-        count_moves(self.counters, cause, 1);
-        if how == How::Copyback {
-            let comes_along = self.last_read[0].replace(from).is_some_and(|last| self.flash.comes_with(last, from));
-            self.counters.copyback(cause, u64::from(!comes_along), 1);
-            return self.flash.place_copy(from, to) == Programmed::Done;
-        }
-        let content = self.read(cause, from);
-        self.program(cause, to, content, Some(from))
-    }
-
-    #[inline]
-    fn moves_runs(&self, unit: Unit) -> bool {
-        self.flash.moves_runs(unit)
-    }
-
-    #[inline]
-    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn) {
-        count_moves(self.counters, cause, pages);
-        self.counters.count(cause, OpKind::Read, u64::from(pages));
-        self.counters.count(cause, OpKind::Program, u64::from(pages));
-        self.flash.move_run(pages, last, to);
-    }
-
+impl Rewriter for AtOnce<'_> {
     fn combined(&mut self, cause: Cause, pages: &[Ppn], to: Placed) -> bool {
         self.watchdog.step(self.counters);
         let are_apart = matches!(pages, &[one, other] if !self.flash.comes_with(one, other));
@@ -154,6 +129,45 @@ impl Array for AtOnce<'_> {
         if content.is_some() { Rewritten::Failed } else { Rewritten::LostAndFailed }
     }
 
+    fn held(&self) -> Vec<Ppn> {
+        self.flash.held()
+    }
+
+    fn original_of(&self, at: Ppn) -> Option<Ppn> {
+        self.flash.original_of(at)
+    }
+
+    fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
+        self.flash.lost_in(unit)
+    }
+}
+
+impl Array for AtOnce<'_> {
+    #[inline(always)]
+    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
+        count_moves(self.counters, cause, 1);
+        if how == How::Copyback {
+            let comes_along = self.last_read[0].replace(from).is_some_and(|last| self.flash.comes_with(last, from));
+            self.counters.copyback(cause, u64::from(!comes_along), 1);
+            return self.flash.place_copy(from, to) == Programmed::Done;
+        }
+        let content = self.read(cause, from);
+        self.program(cause, to, content, Some(from))
+    }
+
+    #[inline]
+    fn moves_runs(&self, unit: Unit) -> bool {
+        self.flash.moves_runs(unit)
+    }
+
+    #[inline]
+    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn) {
+        count_moves(self.counters, cause, pages);
+        self.counters.count(cause, OpKind::Read, u64::from(pages));
+        self.counters.count(cause, OpKind::Program, u64::from(pages));
+        self.flash.move_run(pages, last, to);
+    }
+
     fn read(&mut self, cause: Cause, from: Ppn) {
         self.watchdog.step(self.counters);
         self.read(cause, from);
@@ -172,18 +186,6 @@ impl Array for AtOnce<'_> {
     #[inline]
     fn waits_for(&self, unit: Unit) -> Option<Unit> {
         self.flash.waits_for(unit)
-    }
-
-    fn held(&self) -> Vec<Ppn> {
-        self.flash.held()
-    }
-
-    fn original_of(&self, at: Ppn) -> Option<Ppn> {
-        self.flash.original_of(at)
-    }
-
-    fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
-        self.flash.lost_in(unit)
     }
 }
 

@@ -11,7 +11,7 @@ use config::Config;
 use config::model::{Checks, Payload};
 use ftl::allocation::Allocation;
 use ftl::schedule::Schedule;
-use ftl::{ANYWHERE, Ahead, Array as _, Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies, Time};
+use ftl::{ANYWHERE, Ahead, Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies, Rewriter as _, Time};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 

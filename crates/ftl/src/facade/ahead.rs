@@ -124,7 +124,7 @@ mod tests {
     use crate::facade::ANYWHERE;
     use crate::fast::{Fast, LogOptions};
     use crate::mechanism::All;
-    use crate::ops::{Array, DataSource, Erasure, How, Placed, Rewritten};
+    use crate::ops::{Array, DataSource, Erasure, How, Placed, Rewriter, Rewritten};
     use crate::page::PageMap;
     use crate::sample::{self, FIRST};
 
@@ -134,6 +134,17 @@ mod tests {
         moved: u32,
         padded: u32,
         erased: u32,
+    }
+
+    impl Rewriter for Counted {
+        fn combined(&mut self, _: Cause, _: &[Ppn], _: Placed) -> bool {
+            self.padded += 1;
+            true
+        }
+
+        fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> Rewritten {
+            unreachable!("no program fails");
+        }
     }
 
     impl Array for Counted {
@@ -148,15 +159,6 @@ mod tests {
 
         fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
             unreachable!("pages are moved one by one");
-        }
-
-        fn combined(&mut self, _: Cause, _: &[Ppn], _: Placed) -> bool {
-            self.padded += 1;
-            true
-        }
-
-        fn rewritten(&mut self, _: Cause, _: DataSource, _: Placed) -> Rewritten {
-            unreachable!("no program fails");
         }
 
         fn read(&mut self, _: Cause, _: Ppn) {

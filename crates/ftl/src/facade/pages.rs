@@ -5,7 +5,7 @@ use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::kernel::Saved;
-use crate::ops::{Array, DataSource, Placed};
+use crate::ops::{DataSource, Placed, Rewriter};
 use crate::{OutOfMemory, Policies};
 
 /// Page mapping, with mechanisms or without.
@@ -39,7 +39,7 @@ impl PageMapping {
     }
 
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
-    pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
+    pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Rewriter) {
         of_pages!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
     }
 

@@ -9,7 +9,7 @@ use std::iter;
 
 use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
-use ftl::{Array, DataSource, Erasure, How, Placed, Rewritten};
+use ftl::{DataSource, Placed, Rewriter, Rewritten};
 
 use crate::device::{AtOnce, Device};
 use crate::flash::FailedProgram;
@@ -247,19 +247,7 @@ struct Places<'a> {
     placed: Vec<(Option<DataSource>, Ppn)>,
 }
 
-impl Array for Places<'_> {
-    fn moved(&mut self, _: Cause, _: How, _: Ppn, _: Placed) -> bool {
-        unreachable!("a repair places pages anew")
-    }
-
-    fn moves_runs(&self, _: Unit) -> bool {
-        false
-    }
-
-    fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
-        unreachable!("a repair places pages anew")
-    }
-
+impl Rewriter for Places<'_> {
     fn combined(&mut self, _: Cause, _: &[Ppn], to: Placed) -> bool {
         self.placed.push((None, to.at));
         self.at_once.place_dummy(to);
@@ -269,14 +257,6 @@ impl Array for Places<'_> {
     fn rewritten(&mut self, cause: Cause, source: DataSource, to: Placed) -> Rewritten {
         self.placed.push((Some(source), to.at));
         if self.at_once.place_anew(cause, source, to) { Rewritten::Done } else { Rewritten::Lost }
-    }
-
-    fn read(&mut self, _: Cause, _: Ppn) {
-        unreachable!("a repair places pages anew")
-    }
-
-    fn erased(&mut self, _: Erasure) -> bool {
-        unreachable!("a repair places pages anew")
     }
 
     fn held(&self) -> Vec<Ppn> {
