@@ -6,10 +6,11 @@ use base::RequestKind;
 use config::Config;
 use config::model::Source;
 use files::Interrupt;
+use ftl::Policies;
 use ftl::separation::HostPage;
 use workload::Workload;
 
-use crate::device::Device;
+use crate::device::{Device, policies};
 use crate::errors::{Refusal, RunError};
 use crate::pages::Span;
 
@@ -46,9 +47,11 @@ fn refusal(because: &str) -> Refusal {
     }
 }
 
-/// Tells the FTL of an aged device all that the workload will do with pages, if it wants to know.
+/// Has the FTL of an aged device make its policies with all that the workload will do with pages, if it wants to know.
 pub(crate) fn tell(device: &mut Device, config: &Config, interrupt: &Interrupt) -> Result<(), RunError> {
-    let Some(foresight) = device.has.foresight else { return Ok(()) };
+    if config.ftl.get("separation").name != "future" {
+        return Ok(());
+    }
     let (capacity, seed) = (config.device.user_capacity, config.run.seed);
     let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
     let (mut batch, mut pages) = (Vec::with_capacity(BATCH), Vec::new());
@@ -56,7 +59,8 @@ pub(crate) fn tell(device: &mut Device, config: &Config, interrupt: &Interrupt) 
         batch.clear();
         workload.fill(&mut batch, BATCH)?;
         if batch.is_empty() {
-            foresight.tell(&mut device.ftl, pages.into_iter());
+            let knowing = Policies { future: &pages, ..policies(config) };
+            device.ftl.renew_policies(&knowing, config.run.seed);
             return Ok(());
         }
         for request in &batch {

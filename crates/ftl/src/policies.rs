@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Cell, Duration, ProgramOrder, ReadLimits, Selection, Wear};
 
+use crate::separation::HostPage;
 use crate::{dftl, fast};
 
 /// The maps do not fit in memory.
@@ -95,6 +96,8 @@ pub struct Policies<'a> {
     pub data_age: Option<Duration>,
     /// No time passes, so that nothing is ever idle.
     pub timeless: bool,
+    /// All that the host will do with pages from now on, in order; nothing where nobody knows it.
+    pub future: &'a [HostPage],
 }
 
 /// Pages that the array programs together, in how many programs.

@@ -53,6 +53,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         bad_blocks: None,
         data_age: None,
         timeless: true,
+        future: &[],
     }
 }
 

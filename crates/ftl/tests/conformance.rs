@@ -294,6 +294,7 @@ fn one_combination_with(
         bad_blocks: None,
         data_age: None,
         timeless: true,
+        future: &[],
     };
     let refreshes = |bench: &Bench| bench.ftl.figures().get("refresh", "refreshes").expect("a refresh");
     let run = || {
@@ -413,6 +414,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         bad_blocks: None,
         data_age: None,
         timeless: true,
+        future: &[],
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
@@ -510,6 +512,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         bad_blocks: None,
         data_age: None,
         timeless: true,
+        future: &[],
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
     let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
@@ -637,6 +640,7 @@ fn one_map_in_flash(
         bad_blocks: None,
         data_age: None,
         timeless: true,
+        future: &[],
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -727,6 +731,7 @@ fn hybrid_mapping_under_every_static_order() {
                     bad_blocks: None,
                     data_age: None,
                     timeless: true,
+                    future: &[],
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
@@ -803,6 +808,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 bad_blocks: None,
                 data_age: None,
                 timeless: true,
+                future: &[],
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -879,6 +885,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         bad_blocks: None,
         data_age: None,
         timeless: true,
+        future: &[],
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

@@ -639,5 +639,6 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         bad_blocks: lives::bad(config),
         data_age: nand::media::MediaSetup::of(&config.device.features).map(|media| media.age()),
         timeless: config.run.timeless().is_some(),
+        future: &[],
     }
 }

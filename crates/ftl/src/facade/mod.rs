@@ -25,7 +25,7 @@ pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
 pub use mapping::{ANYWHERE, ArrayView};
 pub use pages::PageMapping;
-pub use told::{CountedReads, Elsewhere, Foresight, Hints, HostReads, JudgedReads, Time};
+pub use told::{CountedReads, Elsewhere, Hints, HostReads, JudgedReads, Time};
 
 pub(crate) use ahead::CollectsAhead;
 pub(crate) use mapping::{Mapping, check_programmed};
@@ -144,8 +144,6 @@ pub struct Capabilities {
     pub host_reads: Option<HostReads>,
     /// The time, which a mechanism wants to know.
     pub time: Option<Time>,
-    /// The future of the host's pages, which a separation wants to know.
-    pub foresight: Option<Foresight>,
     /// The hints of writes, by which a separation places their pages.
     pub hints: Option<Hints>,
     /// Work of domains for each other.
@@ -243,7 +241,6 @@ impl Ftl {
             reads: CountedReads::of(self),
             judged_reads: JudgedReads::of(self),
             host_reads: HostReads::of(self),
-            foresight: Foresight::of(self),
             hints: Hints::of(self),
             time: Time::of(self),
             elsewhere: Elsewhere::of(self),

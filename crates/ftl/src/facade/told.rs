@@ -5,7 +5,7 @@ use base::{Domain, Instant, Lpn, Ppn};
 
 use super::Ftl;
 use crate::kernel::Kernel;
-use crate::mechanism::{Agenda as _, Mechanisms as _, disturb::Disturb, separation::HostPage};
+use crate::mechanism::{Agenda as _, Mechanisms as _, disturb::Disturb};
 
 /// Reads that are counted, since they disturb other pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,24 +118,6 @@ impl Time {
             load.tell_fill(&mut page.kernel, now, fill);
         }
         sample
-    }
-}
-
-/// The future of the host's pages, which a separation wants to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foresight(());
-
-impl Foresight {
-    pub(super) fn of(ftl: &Ftl) -> Option<Foresight> {
-        ftl.page()?.mechanisms.parts().separation.filter(|separation| separation.foresees()).map(|_| Foresight(()))
-    }
-
-    /// Tells all that the host will do with pages from now on, in order.
-    pub fn tell(self, ftl: &mut Ftl, pages: impl Iterator<Item = HostPage>) {
-        let page = ftl.with_mechanisms_mut();
-        if let Some(separation) = page.mechanisms.parts_mut().separation {
-            separation.foresee(&page.kernel, &page.allocation, pages);
-        }
     }
 }
 

@@ -56,12 +56,12 @@ pub(crate) struct Future {
 }
 
 impl Future {
-    /// Nothing is known: every page counts as one that lives for ever.
+    /// Where nothing is known, every page counts as one that lives for ever.
     pub(super) fn new(kernel: &Kernel, policies: &Policies<'_>) -> Future {
         let geometry = kernel.geometry();
         let is_one_log = crate::allocation::is_dynamic(policies.allocation.name);
         let (logs, domains) = if is_one_log { (1, geometry.domains()) } else { (geometry.domains(), 1) };
-        Future {
+        let mut future = Future {
             classes: policies.separation.integer("classes") as usize,
             is_fourfold: policies.separation.word("borders") == "fourfold",
             span: u64::from(geometry.unit_slots()) * u64::from(domains),
@@ -70,17 +70,21 @@ impl Future {
             ends: Vec::new(),
             events: Vec::new(),
             placed: [0; MAX_CLASSES],
+        };
+        if !policies.future.is_empty() {
+            future.foresee(kernel, &Allocation::build(policies.allocation, geometry), policies.future);
         }
+        future
     }
 
     /// Takes note of all that the host will do.
-    pub(super) fn foresee(&mut self, kernel: &Kernel, allocation: &Allocation, pages: impl Iterator<Item = HostPage>) {
+    fn foresee(&mut self, kernel: &Kernel, allocation: &Allocation, pages: &[HostPage]) {
         let user_pages = kernel.user_pages() as usize;
         let mut clocks = vec![0; self.clocks.len()];
         let mut is_mapped: Vec<bool> = (0..kernel.user_pages()).map(|lpn| kernel.is_mapped(Lpn(lpn))).collect();
         let mut counts = vec![0; user_pages];
         let mut found: Vec<(Lpn, u64)> = Vec::new();
-        for page in pages {
+        for &page in pages {
             let (HostPage::Write(lpn) | HostPage::Trim(lpn)) = page;
             let clock = &mut clocks[Self::log_of(self.clocks.len(), allocation, lpn)];
             let is_write = matches!(page, HostPage::Write(_));
@@ -196,7 +200,7 @@ mod tests {
             .collect();
         let first = Arrival::Host { domain: sample::FIRST, is_mapped: false };
         assert_eq!(future.class(&kernel, Lpn(0), first), 3, "nothing is known");
-        future.foresee(&kernel, &allocation, pages.iter().copied());
+        future.foresee(&kernel, &allocation, &pages);
         // The definition: look for the next page that is the same, and count the writes on the way.
         let left = |from: usize, lpn: Lpn| {
             let mut writes = 0;

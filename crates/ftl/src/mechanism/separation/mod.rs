@@ -108,11 +108,6 @@ impl Separation {
         }
     }
 
-    /// True if it wants to know the future of pages.
-    pub(crate) fn foresees(&self) -> bool {
-        matches!(self, Separation::Future(_))
-    }
-
     /// True if it wants to know the hints of writes.
     pub(crate) fn is_by_hints(&self) -> bool {
         matches!(self, Separation::Placement(_))
@@ -130,13 +125,6 @@ impl Separation {
     pub(crate) fn hint(&mut self, lpn: Lpn, hint: u16) {
         if let Separation::Placement(placement) = self {
             placement.hint(lpn, hint);
-        }
-    }
-
-    /// Takes note of all that the host will do from now on.
-    pub(crate) fn foresee(&mut self, kernel: &Kernel, allocation: &Allocation, pages: impl Iterator<Item = HostPage>) {
-        if let Separation::Future(future) = self {
-            future.foresee(kernel, allocation, pages);
         }
     }
 }
