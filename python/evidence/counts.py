@@ -119,7 +119,11 @@ def body_at(text: str, at: int) -> str:
 
 def facade() -> str:
     """The façade: its folder, and page mapping as the executor with time has it where nothing else is in force."""
-    files = [file for file in sources("ftl") if "facade" in file.relative_to(CRATES).parts or file.name == "plain.rs"]
+    files = [
+        file
+        for file in sources("ftl")
+        if "facade" in file.relative_to(CRATES).parts or file.name == "plain.rs"
+    ]
     return "\n".join(code_of(file) for file in files)
 
 
