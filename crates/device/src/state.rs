@@ -492,7 +492,7 @@ fn in_place(device: &Device) -> bool {
         let Some(ppn) = device.ftl.lookup(lpn) else { return true };
         let allowed = match allocation.dynamic() {
             None => allocation.domain_of(lpn) == Some(geometry.domain_of_unit(geometry.unit_of(ppn))),
-            Some(dynamic) => dynamic.dies(allocation.queue_of(lpn)).contains(&geometry.die_of(ppn)),
+            Some(dynamic) => dynamic.queue_of_die(geometry.die_of(ppn)) == allocation.queue_of(lpn),
         };
         let place = geometry.place(ppn);
         let stored = device.oracle.is_some().then(|| Stamp::unpack(nand.data(place.block, place.page)));

@@ -22,6 +22,12 @@ const OF_ALL: usize = 1;
 impl Links {
     /// A page in no list.
     pub(super) const ALONE: Links = Links([ListLink { older: NONE, younger: NONE }; 2]);
+
+    /// The next page of the queue.
+    #[inline]
+    pub(super) fn younger_of_queue(&self) -> Option<u32> {
+        some(self.0[OF_QUEUE].younger)
+    }
 }
 
 #[derive(Clone, Copy)]

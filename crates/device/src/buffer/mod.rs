@@ -291,6 +291,14 @@ impl Buffer {
         leaves.then_some(page)
     }
 
+    /// The pages of a queue that leave next, as far as one knows the next.
+    #[inline]
+    pub(crate) fn coming_of(&self, queue: Queue) -> [Option<Lpn>; 2] {
+        let next = self.lists.oldest_of(queue);
+        let behind = next.and_then(|page| self.pages[page as usize].links.younger_of_queue());
+        [next, behind].map(|page| page.map(|page| self.pages[page as usize].lpn))
+    }
+
     /// The oldest waiting page of all, whether or not it may leave.
     pub(crate) fn oldest(&self) -> Option<u32> {
         self.lists.oldest()

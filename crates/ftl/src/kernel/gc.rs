@@ -171,8 +171,10 @@ impl Kernel {
         let gain = self.gain_of(unit);
         let is_map = self.holds_map(unit);
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
-        self.reverse.prefetch(self.geometry.ppn(unit, Slot::FIRST).index());
-        Job { unit, why, cause, gain, cursor: Slot::FIRST, lone_cursor: Slot::FIRST, calm: self.calm, filled_at }
+        let put_down = self.put_down[domain.index()].take();
+        let cursor = put_down.filter(|&(of, _)| of == unit).map_or(Slot::FIRST, |(_, cursor)| cursor);
+        self.reverse.prefetch(self.geometry.ppn(unit, cursor).index());
+        Job { unit, why, cause, gain, cursor, lone_cursor: Slot::FIRST, calm: self.calm, filled_at }
     }
 
     /// Begins a collection.
@@ -194,6 +196,9 @@ impl Kernel {
             return;
         }
         self.units[unit].state = UnitState::Closed;
+        // Pages of a row of twin blocks may be left behind the cursor, where rows are not picked as a whole.
+        let is_in_order = self.geometry.parts > 1 || self.geometry.unit_width == 1;
+        self.put_down[domain.index()] = is_in_order.then_some((job.unit, job.cursor));
         let now = self.domains[domain.index()].clock;
         self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
     }

@@ -18,7 +18,7 @@ mod streams;
 mod superseded;
 mod wordlines;
 
-use base::{Domain, Geometry};
+use base::{Domain, Geometry, Slot, Unit};
 use engine::FlatArray;
 
 use crate::pool::AnyPool;
@@ -98,6 +98,9 @@ pub(crate) struct Kernel {
     fill_ups: FillUps,
     /// By domain: the victim whose pages go under host pages, where they do.
     pairing: Vec<Option<Job>>,
+    /// By domain: the victim that was given back last, and the slot before which it had no valid page then. It is often taken up again,
+    /// where collections are put down for the host.
+    put_down: Vec<Option<(Unit, Slot)>>,
     /// The workload's locality, as it was last taken.
     locality: Option<f64>,
     /// True if the host asks for little.
@@ -115,8 +118,9 @@ impl Kernel {
         // Erases and times of closing; the streams that filled them last.
         let of_unit = (size_of::<UnitRecord>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
         let of_others = (streams - 1) * size_of::<PackedFrontier>() as u64;
-        // With the victim whose pages go under host pages.
-        let of_domain = (size_of::<DomainRecord>() + size_of::<Option<Job>>()) as u64 + of_others;
+        // With the victim whose pages go under host pages, and the one that was put down.
+        let of_victims = size_of::<(Option<Job>, Option<(Unit, Slot)>)>();
+        let of_domain = (size_of::<DomainRecord>() + of_victims) as u64 + of_others;
         Bytes {
             maps: FlatArray::bytes(logical_pages) + FlatArray::bytes(geometry.pages()),
             blocks: units * of_unit + domains * of_domain + chosen,
@@ -176,6 +180,7 @@ impl Kernel {
             superseded: Superseded::new(&geometry),
             fill_ups: FillUps::new(policies.program, geometry.row_slots(), shape.domains),
             pairing: vec![None; shape.domains as usize],
+            put_down: vec![None; shape.domains as usize],
             locality: None,
             calm: false,
             woken: Vec::new(),
