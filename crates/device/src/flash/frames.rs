@@ -84,7 +84,6 @@ impl Frames {
     }
 
     /// A page gets a frame, in place of the one that it may have.
-    #[inline(always)] // A frame is made where it is to lie.
     pub(super) fn insert(&mut self, (block, page): (Block, Page), frame: Frame) {
         self.had_special |= !matches!(frame.data, Data::Held { way: Way::Plain, .. });
         let at = self.place(block).unwrap_or_else(|| self.begin_list(block));
@@ -92,7 +91,10 @@ impl Frames {
         if frames.back().is_none_or(|(last, _)| *last < page) {
             return frames.push_back((page, frame));
         }
-        FramesOfBlock::insert_between(frames, page, frame);
+        match frames.binary_search_by_key(&page, |(of, _)| *of) {
+            Ok(at) => frames[at].1 = frame,
+            Err(at) => frames.insert(at, (page, frame)),
+        }
     }
 
     /// A page loses its frame. Returns that, if it had one.
@@ -121,7 +123,6 @@ impl Frames {
     }
 
     /// A block gets a list. Returns where that is.
-    #[cold]
     fn begin_list(&mut self, block: Block) -> usize {
         if self.places.len() <= block.index() {
             self.places.resize(block.index() + 1, 0);
@@ -134,17 +135,6 @@ impl Frames {
         let at = number as usize - 1;
         self.lists[at].block = block;
         at
-    }
-}
-
-impl FramesOfBlock {
-    /// The same, of a page that comes before another.
-    #[cold]
-    fn insert_between(frames: &mut VecDeque<(Page, Frame)>, page: Page, frame: Frame) {
-        match frames.binary_search_by_key(&page, |(of, _)| *of) {
-            Ok(at) => frames[at].1 = frame,
-            Err(at) => frames.insert(at, (page, frame)),
-        }
     }
 }
 

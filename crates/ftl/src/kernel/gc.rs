@@ -244,3 +244,38 @@ impl Kernel {
         Scan::new(self, domain)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Dimensions, Geometry};
+
+    use super::*;
+    use crate::kernel::Stream;
+    use crate::mechanism::All;
+    use crate::sample::{self, FIRST};
+
+    /// Where rows of twin blocks are not picked as a whole, pages may be left behind, and the search begins anew.
+    #[test]
+    fn a_victim_that_is_taken_up_again_goes_on_where_it_was_put_down() {
+        for (unit_width, goes_on) in [(1, true), (2, false)] {
+            let dimensions = Dimensions { planes_per_die: unit_width, blocks_per_plane: 8, ..Dimensions::ONE_PAGE };
+            let geometry = Geometry::new(Dimensions { pages_per_block: 8, unit_width, ..dimensions });
+            let policies = sample::policies(&[], Cell::Slc);
+            let (mut kernel, _): (Kernel, All) = sample::kernel(geometry, u64::from(8 * 3 * unit_width), &policies);
+            let pages = sample::write(&mut kernel, Stream::FIRST, 0..16 * unit_width);
+            let [first, other] = [0, 8 * unit_width as usize].map(|at| kernel.geometry().unit_of(pages[at]));
+            let put_down = |kernel: &mut Kernel, unit: Unit| {
+                let mut job = kernel.take_victim(FIRST, unit, Why::Forward);
+                job.cursor = Slot::new(3);
+                kernel.give_back(FIRST, &job);
+            };
+            put_down(&mut kernel, first);
+            let expected = if goes_on { Slot::new(3) } else { Slot::FIRST };
+            let again = kernel.take_victim(FIRST, first, Why::Forward);
+            assert_eq!(again.cursor, expected);
+            kernel.give_back(FIRST, &again);
+            put_down(&mut kernel, other);
+            assert_eq!(kernel.take_victim(FIRST, first, Why::Forward).cursor, Slot::FIRST, "another one came between");
+        }
+    }
+}
