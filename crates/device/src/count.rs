@@ -124,7 +124,7 @@ impl WholePages {
         reads.iter().chain(writes).for_each(|&lpn| device.ftl.prefetch(lpn));
         writes.iter().for_each(|&lpn| device.ftl.prefetch_old(lpn));
         for &lpn in reads {
-            if let Some(ppn) = device.ftl.lookup(lpn) {
+            if let Ok(ppn) = device.ftl.lookup(lpn) {
                 device.flash.prefetch(ppn);
             }
         }
@@ -190,7 +190,7 @@ fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request], spans: 
         match request.kind {
             RequestKind::Write => device.ftl.prefetch_old(Lpn(span.first)),
             RequestKind::Read => {
-                if let Some(ppn) = device.ftl.lookup(Lpn(span.first)) {
+                if let Ok(ppn) = device.ftl.lookup(Lpn(span.first)) {
                     device.flash.prefetch(ppn);
                     if device.has.reads.is_some() {
                         device.ftl.prefetch_old(Lpn(span.first));

@@ -489,7 +489,7 @@ fn in_place(device: &Device) -> bool {
     let (geometry, nand) = (device.flash.geometry(), device.flash.nand());
     let allocation = &device.allocation;
     (0..device.has.user_pages).map(Lpn).all(|lpn| {
-        let Some(ppn) = device.ftl.lookup(lpn) else { return true };
+        let Ok(ppn) = device.ftl.lookup(lpn) else { return true };
         let allowed = match allocation.dynamic() {
             None => allocation.domain_of(lpn) == Some(geometry.domain_of_unit(geometry.unit_of(ppn))),
             Some(dynamic) => dynamic.queue_of_die(geometry.die_of(ppn)) == allocation.queue_of(lpn),
@@ -504,7 +504,7 @@ fn in_place(device: &Device) -> bool {
 
 /// True if every page of a map in flash can be read.
 fn translation_pages_in_place(device: &Device, shape: &StateShape) -> bool {
-    (device.has.user_pages..shape.logical_pages as u32).filter_map(|lpn| device.ftl.lookup(Lpn(lpn))).all(|at| {
+    (device.has.user_pages..shape.logical_pages as u32).flat_map(|lpn| device.ftl.lookup(Lpn(lpn))).all(|at| {
         let place = device.flash.geometry().place(at);
         device.flash.nand().holds_data(place.block, place.page)
     })
@@ -644,7 +644,7 @@ mod tests {
         refused(&to_free_block(|nand, block| nand.tear_erase(block).unwrap()), filled);
         refused(&to_free_block(Nand::mark_bad), filled);
         let reprogram = |device: &mut Device| {
-            let ppns = (0..device.has.user_pages).filter_map(|lpn| device.ftl.lookup(Lpn(lpn)));
+            let ppns = (0..device.has.user_pages).flat_map(|lpn| device.ftl.lookup(Lpn(lpn)));
             let mut places = ppns.map(|ppn| device.flash.geometry().place(ppn));
             let place = places.find(|place| place.page.number() % 2 == 1).expect("a mapped MSB page");
             device.flash.nand_mut().reprogram(place.block, place.page).unwrap();

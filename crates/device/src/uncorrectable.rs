@@ -22,7 +22,7 @@ pub(crate) fn check_data(device: &Device) -> Result<(), RunError> {
         return Ok(());
     }
     let (ftl, nand, geometry) = (&device.ftl, device.flash.nand(), device.flash.geometry());
-    let places = (0..device.has.user_pages).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| geometry.place(ppn));
+    let places = (0..device.has.user_pages).flat_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| geometry.place(ppn));
     let error = |block, page| nand.errors_of(block, page);
     match places.into_iter().find(|place| error(place.block, place.page) > base::ECC_LIMIT) {
         Some(place) => Err(RunError::Failed(uncorrectable(place.block, place.page, error(place.block, place.page)))),

@@ -37,7 +37,7 @@ mod work;
 
 pub use crate::facade::{
     ANYWHERE, Ahead, ArrayView, Capabilities, CountedReads, DynamicAllocation, Elsewhere, Ftl, HostReads, JudgedReads,
-    MapInFlash, PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
+    MapInFlash, Nowhere, PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
 };
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_PAGES};

@@ -463,7 +463,7 @@ pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u
     let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.pieces.parts_of(needed))) };
     let BufferedPage { version, valid, .. } = buffer.pages[page as usize];
     let missing = needed & !valid;
-    if missing != 0 && device.ftl.lookup(lpn).is_some() {
+    if missing != 0 && device.ftl.lookup(lpn).is_ok() {
         return Some((device.array_floor(lpn), buffer.pieces.parts_of(missing)));
     }
     device.check_read(lpn, device.read_floor(lpn), device.expected(lpn, version));

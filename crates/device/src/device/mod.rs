@@ -168,8 +168,8 @@ impl Device {
     #[inline(always)]
     pub(crate) fn read_page_now(&mut self, lpn: Lpn) {
         match self.ftl.lookup(lpn) {
-            None => self.recorder.counters.unmapped_reads += 1,
-            Some(ppn) => {
+            Err(_) => self.recorder.counters.unmapped_reads += 1,
+            Ok(ppn) => {
                 self.flash.read(ppn);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
             }
@@ -207,7 +207,7 @@ impl Device {
     pub(crate) fn read_old_now(&mut self, lpn: Lpn, parts: u8) -> Option<Content> {
         self.use_entry(lpn);
         self.note_host_read(lpn);
-        let old = self.ftl.lookup(lpn)?;
+        let old = self.ftl.lookup(lpn).ok()?;
         if let Some(content) = self.flash.in_frame(old) {
             return Some(self.flash.hold_frame(content));
         }
@@ -231,7 +231,7 @@ impl Device {
                 return false;
             }
         }
-        let old = if self.flash.gathers() { self.ftl.lookup(lpn) } else { None };
+        let old = if self.flash.gathers() { self.ftl.lookup(lpn).ok() } else { None };
         let placed = self.ftl.write(domain, lpn, ANYWHERE).expect("any place suits");
         let content = self.content_of(placed, data);
         if self.flash.place(placed, content, old) == Programmed::Failed {
@@ -270,7 +270,7 @@ impl Device {
 
     /// The host reads a page that is nowhere: it was never written, or its data were lost, which the host is told as an error.
     pub(crate) fn note_unmapped(&mut self, lpn: Lpn) {
-        if self.ftl.is_lost(lpn) {
+        if self.ftl.lookup(lpn) == Err(ftl::Nowhere::Lost) {
             self.recorder.counters.failed_reads += 1;
         } else {
             self.recorder.counters.unmapped_reads += 1;
@@ -324,7 +324,7 @@ impl Device {
     pub(crate) fn read_content_after(&mut self, lpn: Lpn, parts: u8, read: &mut BTreeSet<u32>) -> Option<Content> {
         self.use_entry(lpn);
         self.note_host_read(lpn);
-        let Some(ppn) = self.ftl.lookup(lpn) else {
+        let Ok(ppn) = self.ftl.lookup(lpn) else {
             self.note_unmapped(lpn);
             return None;
         };

@@ -2,7 +2,7 @@
 //! what a flush promises. And the checks of the whole state.
 
 use base::{Lpn, Ppn};
-use ftl::ArrayView;
+use ftl::{ArrayView, Nowhere};
 
 use super::Device;
 use crate::flash::{Content, Flash, Stamp};
@@ -251,9 +251,8 @@ impl Device {
             // When the device has come to its end, what is newer is in the controller, or the host was not told of it.
             let oldest = if self.is_read_only() { oracle.programmed[lpn.index()] } else { newest };
             match self.ftl.lookup(lpn) {
-                None if self.ftl.is_lost(lpn) || oldest == 0 => {}
-                None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
-                Some(ppn) => {
+                Err(why) => assert!(why == Nowhere::Lost || oldest == 0 || newest == 0, "LPN {} is lost", lpn.0),
+                Ok(ppn) => {
                     let stamp = Stamp::unpack(self.flash.waiting(ppn).data);
                     // Nor was a trim carried out that was in the controller then.
                     let newest = if newest == 0 && self.is_read_only() { oracle.versions } else { newest };

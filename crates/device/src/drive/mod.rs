@@ -215,7 +215,7 @@ impl Drive {
         let waits = |lpn: Lpn| {
             self.trims.is_pending(lpn)
                 || self.buffer.as_deref().is_some_and(|buffer| buffer.find(lpn).is_some())
-                || self.device.ftl.lookup(lpn).is_some_and(|at| self.device.flash.in_frame(at).is_some())
+                || self.device.ftl.lookup(lpn).is_ok_and(|at| self.device.flash.in_frame(at).is_some())
         };
         (0..self.pages).map(Lpn).filter(|&lpn| waits(lpn)).map(|lpn| (u64::from(lpn.0) * page, page)).collect()
     }
@@ -247,7 +247,7 @@ impl Drive {
     fn read_part(&mut self, part: &PagePart, data: &mut [u8], read: &mut BTreeSet<u32>) -> Result<(), DriveError> {
         let buffered = self.buffer.as_deref().and_then(|buffer| buffer.find(part.lpn));
         if let Some(slot) = buffered
-            && (self.cache.has(slot, part.from, part.to) || self.device.ftl.lookup(part.lpn).is_none())
+            && (self.cache.has(slot, part.from, part.to) || self.device.ftl.lookup(part.lpn).is_err())
         {
             // Beside what was written nothing was.
             self.cache.read(slot, part.from, data);
@@ -310,10 +310,10 @@ impl Drive {
 
     fn check_readable(&self, lpn: Lpn) -> Result<(), DriveError> {
         match self.device.ftl.lookup(lpn) {
-            Some(ppn) if !self.device.flash.is_off() && self.device.flash.is_unreadable(ppn) => {
+            Ok(ppn) if !self.device.flash.is_off() && self.device.flash.is_unreadable(ppn) => {
                 Err(DriveError::Unreadable { lpn: lpn.0, why: "it has more errors than can be corrected" })
             }
-            None if self.device.ftl.is_lost(lpn) => {
+            Err(ftl::Nowhere::Lost) => {
                 Err(DriveError::Unreadable { lpn: lpn.0, why: "no room was left for it when its program failed" })
             }
             _ => Ok(()),
@@ -547,12 +547,12 @@ impl Drive {
             if let Some(protected) = &mut self.protected
                 && !self.device.flash.is_off()
             {
-                let shows_through = self.device.ftl.lookup(lpn).is_some();
+                let shows_through = self.device.ftl.lookup(lpn).is_ok();
                 let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
                 protected.discard(image, slot, lpn, shows_through);
             }
         }
-        if self.device.ftl.lookup(lpn).is_some() {
+        if self.device.ftl.lookup(lpn).is_ok() {
             self.trims.add(lpn);
         }
     }
@@ -617,7 +617,7 @@ impl Drive {
         self.cache.end(slot);
         if let Some(protected) = &mut self.protected {
             let flash = &mut self.device.flash;
-            let waits_at = self.device.ftl.lookup(lpn).filter(|&at| flash.in_frame(at).is_some());
+            let waits_at = self.device.ftl.lookup(lpn).ok().filter(|&at| flash.in_frame(at).is_some());
             let image = flash.nand_mut().image_mut().expect("a drive stores bytes");
             protected.left(image, slot, lpn, waits_at);
         }
@@ -638,7 +638,7 @@ impl Drive {
 
     fn program(&mut self, lpn: Lpn, page: &[u8], touched: u8) -> Result<(), DriveError> {
         let was_discarded = self.trims.write(lpn);
-        if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_some() {
+        if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_ok() {
             let mut torn = vec![self.deallocated; page.len()];
             self.read_old(lpn, &mut torn, 1)?;
             let half = page.len() / 2;
@@ -658,7 +658,7 @@ impl Drive {
         if !self.device.place_now(lpn, 0, content, touched) {
             return self.is_up().and(Err(DriveError::EndOfLife));
         }
-        let newest = self.device.ftl.lookup(lpn).and_then(|at| ftl::write_of(self.device.flash.waiting(at).spare));
+        let newest = self.device.ftl.lookup(lpn).ok().and_then(|at| ftl::write_of(self.device.flash.waiting(at).spare));
         self.newest = self.newest.max(newest.unwrap_or(0));
         self.is_up()
     }

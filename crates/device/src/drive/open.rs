@@ -243,7 +243,7 @@ impl Drive {
                 return Ok(());
             }
             let lpn = Lpn(self.pages + own);
-            if self.device.ftl.lookup(lpn).is_none() {
+            if self.device.ftl.lookup(lpn).is_err() {
                 continue;
             }
             self.read_page(lpn, &mut page, 1, &mut std::collections::BTreeSet::new())
@@ -288,7 +288,7 @@ impl Drive {
                 self.cache.end(page);
                 self.with_slots(|protected, image| protected.drop_page(image, page));
             }
-            if self.device.ftl.lookup(lpn).is_some() {
+            if self.device.ftl.lookup(lpn).is_ok() {
                 self.trims.add(lpn);
                 self.with_slots(|protected, _| protected.adopt_discard(lpn, found.slot));
             } else {
@@ -337,7 +337,7 @@ impl Drive {
 
     /// Forgets a page that was discarded after its last write. Returns whether it was.
     fn forget_if_older(&mut self, lpn: Lpn, discarded: u64) -> bool {
-        let Some(ppn) = self.device.ftl.lookup(lpn) else { return true };
+        let Ok(ppn) = self.device.ftl.lookup(lpn) else { return true };
         let is_older = ftl::write_of(self.device.flash.waiting(ppn).spare).is_some_and(|write| write <= discarded);
         if is_older {
             self.device.trim(lpn);

@@ -526,7 +526,7 @@ impl Life<'_> {
             // Pages in the write buffer are newer than what flash holds; after a cut it is empty.
             let found = version_of(&self.device, lpn);
             // Of a write that the device could not take any more the host was told, and that reads of the page are errors.
-            let is_told = newest > promised && self.device.ftl.is_lost(Lpn(lpn));
+            let is_told = newest > promised && self.device.ftl.lookup(Lpn(lpn)) == Err(ftl::Nowhere::Lost);
             let is_kept = is_told || (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })
@@ -540,7 +540,7 @@ impl Life<'_> {
         let mut of_unit = BTreeMap::new();
         for lpn in 0..self.promised.len() as u32 {
             let handle = self.handles.get(&version_of(&self.device, lpn));
-            if let (Some(&handle), Some(at)) = (handle, self.device.ftl.lookup(Lpn(lpn))) {
+            if let (Some(&handle), Some(at)) = (handle, self.device.ftl.lookup(Lpn(lpn)).ok()) {
                 let unit = self.device.flash.geometry().unit_of(at);
                 let before = *of_unit.entry(unit).or_insert(handle);
                 assert_eq!(before, handle, "unit {unit} has data of two handles");
@@ -561,7 +561,7 @@ impl Life<'_> {
 
 /// The version that a page reads as, with nothing in the controller; 0 for none.
 fn version_of(device: &Device, lpn: u32) -> u32 {
-    let Some(ppn) = device.ftl.lookup(Lpn(lpn)) else { return 0 };
+    let Ok(ppn) = device.ftl.lookup(Lpn(lpn)) else { return 0 };
     if device.flash.is_lost(ppn) {
         return 0;
     }

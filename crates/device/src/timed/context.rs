@@ -107,7 +107,7 @@ impl<P: Plan> Context<'_, P> {
     /// Where the version of a page lies that a write is about to make invalid, where an erase may have to wait for that write.
     #[inline(always)]
     pub(super) fn older_version(&self, lpn: Lpn) -> Option<Ppn> {
-        if self.assembles() { self.device.ftl.lookup(lpn) } else { None }
+        if self.assembles() { self.device.ftl.lookup(lpn).ok() } else { None }
     }
 
     /// A die has programmed pages of the host or of the map, or gives up pages that failed. An erase may have waited for that.

@@ -221,7 +221,7 @@ impl Host {
         match coming(0).map(|next| (next.kind, page(next))) {
             Some((RequestKind::Write, lpn)) => context.device.ftl.prefetch_old(lpn),
             Some((RequestKind::Read, lpn)) => {
-                if let Some(ppn) = context.device.ftl.lookup(lpn) {
+                if let Ok(ppn) = context.device.ftl.lookup(lpn) {
                     context.device.flash.prefetch(ppn);
                 }
             }
@@ -371,7 +371,7 @@ impl Host {
             };
             let Some((floor, touched)) = array else { continue };
             if context.assembles()
-                && let Some(ppn) = context.device.ftl.lookup(lpn)
+                && let Ok(ppn) = context.device.ftl.lookup(lpn)
                 && context.keeps(ppn)
             {
                 answer_waiting(context, lpn, floor, ppn);
@@ -421,7 +421,7 @@ fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
     if let Some(owner) = context.device.missing(lpn) {
         return Some(flash.geometry().die_of_domain(owner));
     }
-    let ppn = ftl.lookup(lpn)?;
+    let ppn = ftl.lookup(lpn).ok()?;
     flash.prefetch(ppn);
     Some(flash.geometry().die_of(ppn))
 }
@@ -435,7 +435,7 @@ fn answer_waiting(context: &mut Context<'_, impl Plan>, lpn: Lpn, floor: u32, pp
 /// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
 pub(super) fn fetch_old(context: &mut Context<'_, impl Plan>, write: TransactionId) -> bool {
     let Transaction { lpn, age, share, .. } = *context.queues.get(write);
-    let Some(ppn) = context.device.ftl.lookup(lpn) else { return false };
+    let Ok(ppn) = context.device.ftl.lookup(lpn) else { return false };
     let transaction = context.queues.get_mut(write);
     (transaction.partial, transaction.waiting) = (false, true);
     context.device.flash.prefetch(ppn);

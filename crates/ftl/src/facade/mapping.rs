@@ -82,8 +82,8 @@ macro_rules! calls {
 calls! {
     /// Any mapping.
     trait Mapping {
-        /// Where a logical page is, if it was ever written (and not trimmed since).
-        fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
+        /// Where a logical page is, or why it is nowhere.
+        fn lookup(&self, lpn: Lpn) -> Result<Ppn, Nowhere>;
 
         /// True if a physical page holds current data.
         fn is_valid(&self, at: Ppn) -> bool;
@@ -120,9 +120,6 @@ calls! {
         /// The data of a page of the array cannot be corrected, and are lost; those of the map are made again. Returns whether they are
         /// the host's.
         fn lose(&mut self, at: Ppn) -> bool;
-
-        /// True for a page of the host whose data were lost, and that was neither written nor trimmed since: a read of it is an error.
-        fn is_lost(&self, lpn: Lpn) -> bool;
 
         /// Begins and ends what is due in a domain, until there is an operation to carry out. Its pages are put into `group`.
         fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step>;
@@ -168,6 +165,15 @@ calls! {
     }
 }
 
+/// Why a logical page is nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nowhere {
+    /// It was never written, or was trimmed since.
+    Unwritten,
+    /// The data of the host were lost, and it was neither written nor trimmed since: a read of it is an error.
+    Lost,
+}
+
 /// The array, as a check of the whole state sees it.
 pub trait ArrayView {
     /// True if a page is programmed, or waits for that.
@@ -187,7 +193,7 @@ pub(crate) fn check_programmed(
     array: &dyn ArrayView,
 ) -> Result<(), String> {
     let astray = (0..logical_pages).map(Lpn).find_map(|lpn| {
-        let at = mapping.lookup(lpn).filter(|&at| !array.is_programmed(at))?;
+        let at = mapping.lookup(lpn).ok().filter(|&at| !array.is_programmed(at))?;
         Some(format!("LPN {} maps to PPN {}, which is not programmed", lpn.0, at.0))
     });
     astray.map_or(Ok(()), Err)

@@ -23,7 +23,7 @@ mod told;
 pub use ahead::Ahead;
 pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
-pub use mapping::{ANYWHERE, ArrayView};
+pub use mapping::{ANYWHERE, ArrayView, Nowhere};
 pub use pages::PageMapping;
 pub use told::{CountedReads, Elsewhere, Hints, HostReads, JudgedReads, Time};
 

@@ -2,7 +2,7 @@
 
 use base::{Domain, Lpn, OpKind, Page, Ppn, Unit};
 
-use super::mapping::{ArrayView, Mapping, check_programmed};
+use super::mapping::{ArrayView, Mapping, Nowhere, check_programmed};
 use crate::group::Group;
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, Erasure, Op, Placed, Step};
@@ -12,8 +12,8 @@ use crate::{Figures, Policies};
 
 impl<M: Mechanisms> Mapping for PageMap<M> {
     #[inline]
-    fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
-        self.kernel.lookup(lpn)
+    fn lookup(&self, lpn: Lpn) -> Result<Ppn, Nowhere> {
+        self.kernel.lookup(lpn).ok_or_else(|| self.why_nowhere(lpn))
     }
 
     #[inline]
@@ -72,10 +72,6 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
 
     fn lose(&mut self, at: Ppn) -> bool {
         self.lose_at(at)
-    }
-
-    fn is_lost(&self, lpn: Lpn) -> bool {
-        PageMap::is_lost(self, lpn)
     }
 
     #[inline(always)]
@@ -155,6 +151,11 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
 }
 
 impl<M: Mechanisms> PageMap<M> {
+    #[cold]
+    fn why_nowhere(&self, lpn: Lpn) -> Nowhere {
+        if self.is_lost(lpn) { Nowhere::Lost } else { Nowhere::Unwritten }
+    }
+
     #[inline(never)]
     fn write_with_care(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
         PageMap::write(self, domain, lpn, suits)

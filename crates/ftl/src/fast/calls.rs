@@ -4,7 +4,7 @@ use base::{Domain, Lpn, Ppn, Unit};
 
 use super::Fast;
 use super::merge::NO_FAULTS;
-use crate::facade::{ArrayView, CollectsAhead, Mapping, check_programmed};
+use crate::facade::{ArrayView, CollectsAhead, Mapping, Nowhere, check_programmed};
 use crate::group::Group;
 use crate::ops::{AheadPhase, Array, Erasure, Placed, Step};
 use crate::work::DomainWork;
@@ -12,8 +12,9 @@ use crate::{Figures, Policies};
 
 impl Mapping for Fast {
     #[inline]
-    fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
-        Fast::lookup(self, lpn)
+    fn lookup(&self, lpn: Lpn) -> Result<Ppn, Nowhere> {
+        let why = || if self.lost.contains(&lpn) { Nowhere::Lost } else { Nowhere::Unwritten };
+        Fast::lookup(self, lpn).ok_or_else(why)
     }
 
     #[inline]
@@ -65,10 +66,6 @@ impl Mapping for Fast {
         let Some(lpn) = self.lpn_at(at) else { return false };
         self.lost.insert(lpn);
         Fast::trim(self, lpn)
-    }
-
-    fn is_lost(&self, lpn: Lpn) -> bool {
-        self.lost.contains(&lpn) && Fast::lookup(self, lpn).is_none()
     }
 
     #[inline]

@@ -167,11 +167,11 @@ impl Bench {
         if let Some(reads) = self.has.host_reads {
             reads.read(&mut self.ftl, Lpn(lpn));
         }
-        if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
+        if let Ok(ppn) = self.ftl.lookup(Lpn(lpn)) {
             self.note_read(ppn);
             self.judge(ppn);
         }
-        let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
+        let found = self.ftl.lookup(Lpn(lpn)).ok().map(|ppn| self.stored[&ppn.0]);
         assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
     }
 
@@ -404,7 +404,7 @@ impl Bench {
     /// Every logical page is where its newest version is, and nothing else is mapped.
     pub fn check_data(&self) {
         for lpn in 0..self.has.user_pages {
-            let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
+            let found = self.ftl.lookup(Lpn(lpn)).ok().map(|ppn| self.stored[&ppn.0]);
             assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
         }
     }

@@ -190,7 +190,7 @@ fn bequeath(context: &mut Context<'_>, lost: Ppn) {
     let Some(old) = flash.old_of_buffered(lost) else { return };
     let unit = flash.geometry().unit_of(old);
     let lpn = flash.buffered(lost).and_then(|content| ftl::page_of(content.spare));
-    if let Some(newer) = lpn.and_then(|lpn| ftl.lookup(lpn)) {
+    if let Some(newer) = lpn.and_then(|lpn| ftl.lookup(lpn).ok()) {
         flash.inherit(newer, unit);
         Features::erase_waits(context, unit);
     }
@@ -231,7 +231,7 @@ fn end(timed: &mut Timed<'_, '_>, die: Die) {
         }
     }
     for write in std::mem::take(&mut context.chip.rewrites.superseded) {
-        let newer = context.device.ftl.lookup(context.queues.get(write).lpn);
+        let newer = context.device.ftl.lookup(context.queues.get(write).lpn).ok();
         if newer.is_some_and(|newer| context.device.flash.has_frame(newer)) {
             context.chip.rewrites.superseded.push(write);
         } else {

@@ -51,7 +51,7 @@ impl Commands {
             at = context.queues.after(read);
             let Transaction { age, lpn, translated, .. } = *context.queues.get(read);
             let device = &context.device;
-            let found = device.ftl.lookup(lpn).filter(|&other| {
+            let found = device.ftl.lookup(lpn).ok().filter(|&other| {
                 device.may_read(other)
                     && (translated || device.is_known(lpn))
                     && read_cause(&context.queues, read) == cause

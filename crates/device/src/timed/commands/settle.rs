@@ -209,7 +209,7 @@ impl Commands {
                 context.push_read(die_of_owner, read);
                 continue;
             }
-            let found = context.device.ftl.lookup(lpn);
+            let found = context.device.ftl.lookup(lpn).ok();
             if let Some(ppn) = found
                 && context.device.flash.geometry().die_of(ppn) == die
             {

@@ -128,7 +128,7 @@ fn find_read(commands: &Commands, context: &Context<'_>, die: Die) -> Option<Fou
                 && !Features::bars(context, die, ppn)
                 && !context.keeps(ppn)
         };
-        if is_known && let Some(ppn) = ftl.lookup(lpn).filter(can_be_read) {
+        if is_known && let Some(ppn) = ftl.lookup(lpn).ok().filter(can_be_read) {
             return Some((previous, read, ppn));
         }
         (previous, at) = (at, context.queues.after(read));
