@@ -501,6 +501,22 @@ fn a_request_reads_each_flash_page_once() {
     }
 }
 
+/// A plane has its turn for a whole flash page, so a read of as many units as one has reads one, after a fill in order.
+#[test]
+fn units_that_were_filled_in_order_share_flash_pages_under_a_dynamic_allocation() {
+    for (allocation, unit) in [("F", "8KiB"), ("F", "4KiB"), ("F2", "4KiB"), ("F2", "2KiB"), ("D", "4KiB")] {
+        let mut config = device(2, unit);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        let (capacity, page) = (config.device.user_capacity, 16 << 10);
+        config.workload.source = Source::Generator(generator("sequential", page, 1.0, capacity));
+        config.workload.end.requests = Some(capacity / page);
+        config.run.precondition = Precondition::Sequential { volume: capacity };
+        let summary = run(&config);
+        let reads = figure(&summary, "flash.by_cause.host.reads") / figure(&summary, "host.reads");
+        assert_eq!(reads, 1.0, "{allocation}, units of {unit}");
+    }
+}
+
 /// A request of *n* units reads *n* ÷ *k* flash pages after a fill in order, and nearly *n* of them when all was written at random.
 /// On one die it takes each of them a *t*R, and each unit its transfer.
 #[test]

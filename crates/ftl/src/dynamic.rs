@@ -34,7 +34,6 @@ impl<M: Mechanisms> PageMap<M> {
                 let turn = self.round_robin.next_die[queue.index()];
                 let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
                 if let Some(domain) = self.peek_domain_of(die) {
-                    self.rotate(die, domain);
                     return domain;
                 }
             }
