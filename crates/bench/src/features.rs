@@ -216,7 +216,7 @@ impl DriveRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::configuration;
+    use crate::run::{aging, configuration};
 
     #[test]
     fn every_feature_is_the_one_that_its_row_has() {
@@ -254,6 +254,8 @@ mod tests {
                 "{}",
                 run.name()
             );
+            let state = run.state();
+            assert!(aging(state.preset, state.settings()).is_ok(), "{}", state.name());
         }
     }
 }
