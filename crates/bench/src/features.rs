@@ -195,9 +195,11 @@ impl DriveRun {
         DriveState { preset: self.preset, has_pages: self.load.has_pages() }
     }
 
-    /// Host requests: some seconds of CPU time.
+    /// Host requests: some seconds of CPU time. Those of drives with a pseudo-SLC cache have 1 MiB, as their presets say.
     pub(crate) fn requests(self) -> u64 {
-        1 << 20
+        let is_of_preset = matches!(self.load, DriveLoad::Write | DriveLoad::Mixed);
+        let has_large_requests = is_of_preset && ["client-tlc-slc-small", "client-qlc-small"].contains(&self.preset);
+        if has_large_requests { 1 << 16 } else { 1 << 20 }
     }
 
     /// Runs the engine for so many requests, from a saved state.
