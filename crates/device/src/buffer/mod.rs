@@ -291,7 +291,7 @@ impl Buffer {
         leaves.then_some(page)
     }
 
-    /// The pages of a queue that leave next, as far as one knows the next.
+    /// The logical pages of the two oldest waiting pages of a queue, which leave next.
     #[inline]
     pub(crate) fn coming_of(&self, queue: Queue) -> [Option<Lpn>; 2] {
         let next = self.lists.oldest_of(queue);

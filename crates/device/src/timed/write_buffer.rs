@@ -383,7 +383,7 @@ impl WriteBuffer {
         note_buffered(context, queue, false);
         let write = context.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
         self.buffer.hand_over(page, write.number());
-        // It has been in the buffer for so long that nothing of a page is near any more.
+        // Pages have been in the buffer for so long that nothing of them is near any more.
         let [next, behind] = self.buffer.coming_of(queue);
         next.into_iter().for_each(|lpn| context.device.ftl.prefetch_old(lpn));
         behind.into_iter().for_each(|lpn| context.device.ftl.prefetch(lpn));
