@@ -250,6 +250,27 @@ def test_a_signal_during_a_finalizer_ends_what_comes_after(tmp_path: Path) -> No
     assert command.end(within=0.6) == (130, "", "interrupted\n")
 
 
+LOCKED = """
+import os, signal, threading
+from ftlab import __main__
+from ftlab.cli import main as command
+def _main(argv):
+    lock = threading.Lock()
+    with lock:
+        # As `Condition.wait` does, which a signal may leave before it has the lock again.
+        lock.release()
+        os.kill(os.getpid(), signal.SIGTERM)
+command._main = _main
+__main__.entry_point()
+"""
+
+
+def test_a_signal_that_comes_out_as_another_error_is_an_interruption(tmp_path: Path) -> None:
+    done = Command(tmp_path, python=("-c", LOCKED)).process
+    assert done.communicate(timeout=60) == ("", "interrupted\n")
+    assert done.returncode == 143
+
+
 DEAF = """
 import ctypes, signal, sys
 from ftlab import __main__

@@ -74,9 +74,7 @@ def main(argv: Sequence[str]) -> int:
         _give_up(sys.stdout)
         return 141
     except KeyboardInterrupt as interrupt:
-        _give_up(sys.stdout)
-        say("interrupted")
-        return 128 + getattr(interrupt, "number", signal.SIGINT)
+        return _interrupted(interrupt)
     except (ConfigError, InputError) as error:
         say(str(error))
         return 2
@@ -92,6 +90,8 @@ def main(argv: Sequence[str]) -> int:
         say(f"error: the output cannot be written: {error.strerror or error}")
         return 1
     except Exception as error:  # No traceback reaches a user.
+        if (meant := _interruption(error)) is not None:
+            return _interrupted(meant)
         say(
             f"error: internal error: {type(error).__name__}: {error}\n"
             "This is a fault of ftlab, not of the input; please report it with the line below.\n"
@@ -100,6 +100,20 @@ def main(argv: Sequence[str]) -> int:
         if os.environ.get("FTLAB_TRACEBACK"):
             raise
         return 1
+
+
+def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interruption that an error came of: where a lock is just being taken, Python makes an error of one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error
+
+
+def _interrupted(interrupt: KeyboardInterrupt) -> int:
+    """Says that the command was interrupted; its exit code."""
+    _give_up(sys.stdout)
+    say("interrupted")
+    return 128 + getattr(interrupt, "number", signal.SIGINT)
 
 
 def _give_up(stream: TextIO) -> None:
