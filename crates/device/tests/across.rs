@@ -108,6 +108,34 @@ fn a_plane_that_takes_all_writes_comes_to_room() {
     }
 }
 
+/// With time dies take pages as they are free, so some blocks have no partner on every die. That costs little beside what dies do that
+/// collect for themselves.
+#[test]
+fn blocks_without_partners_cost_little() {
+    let waf = |reclaim_across| {
+        let mut config = random_writes(plain(4, 1, 1, 1, 256, 16));
+        choose(&mut config.ftl, "reclaim_across", reclaim_across, &[]);
+        config.run.executor = Executor::Timed;
+        config.device.user_capacity = config.device.user_capacity / 3 * 4 / 100 * 84 / PAGE * PAGE;
+        choose(&mut config.ftl, "allocation", "F", &[]);
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 2.into())]);
+        choose(&mut config.ftl, "gc_schedule", "paced", &[]);
+        config.workload.hint_parts = 2;
+        let half = config.device.user_capacity / PAGE / 2;
+        // Small objects at random places of the first half, and a log around the second: two pages of it for six of them.
+        let object = |at: u64| (at * 100, "Write", (at * 7919 + at / half * 13) % half * PAGE, PAGE);
+        let log = |at: u64| (at * 700, "Write", (half + at % (half / 2) * 2) * PAGE, 2 * PAGE);
+        let cache: Vec<_> = (0..60_000).map(|at| if at % 7 == 0 { log(at / 7) } else { object(at) }).collect();
+        let trace = TraceFile::new(&cache);
+        config.workload.source = trace.source();
+        config.workload.end = End { rounds: Some(2), ..End::default() };
+        config.host.queue_depth = Some(32);
+        figure(&run(&config), "waf_units")
+    };
+    let (alone, together) = (waf("none"), waf("dies"));
+    assert!(together < 1.1 * alone, "{together} across dies, {alone} in each by itself");
+}
+
 /// Power cuts and failed programs at every operation lose nothing, and the units are found again.
 #[test]
 fn units_across_dies_survive_whatever_fails() {

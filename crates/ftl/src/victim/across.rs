@@ -393,15 +393,18 @@ impl VictimPolicy for Across {
         }
         self.pass(view.now);
         self.sees_erases(view.erases);
-        let of_groups = VictimView { domain: ALL, valid: &self.seen, erases: &self.erases, now: self.now };
-        if let Some(group) = self.policy.choose(of_groups) {
+        // A group without a unit here is what the others empty next. So many of them are passed: there may be none with a unit here.
+        for _ in 0..self.shape.domains {
+            let of_groups = VictimView { domain: ALL, valid: &self.seen, erases: &self.erases, now: self.now };
+            let Some(group) = self.policy.choose(of_groups) else { break };
             let members = &self.groups[group.index()].members;
-            let gains = |&&unit: &&Unit| {
-                self.domain_of(unit) == view.domain && u32::from(view.valid[unit.index()].valid) < self.shape.slots
-            };
-            if let Some(&unit) = members.iter().find(gains) {
-                self.choose_group(group.number());
-                return Some(unit);
+            let own = members.iter().copied().find(|&unit| self.domain_of(unit) == view.domain);
+            if own.is_some_and(|unit| u32::from(view.valid[unit.index()].valid) == self.shape.slots) {
+                break;
+            }
+            self.choose_group(group.number());
+            if own.is_some() {
+                return own;
             }
         }
         let unit = self.emptiest(&view)?;
