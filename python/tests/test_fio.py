@@ -130,6 +130,22 @@ def test_defaults_are_those_of_fio() -> None:
         ("rw=randread\nnorandommap=0", "shuffled"),
         ("rw=randread\nrandom_distribution=pareto", {"pareto": {"h": 0.2}}),
         ("rw=randwrite\nrandom_distribution=zipf:1.2", {"zipf": {"z": 1.2}}),
+        ("rw=randwrite\nrandom_distribution=zipf:2.2", {"zipf": {"z": 2.2}}),
+        (
+            "rw=randwrite\nrandom_distribution=zoned:80/20:20/80",
+            {
+                "zoned": {
+                    "requests1": 80,
+                    "size1": 20,
+                    "requests2": 20,
+                    "size2": 80,
+                    "requests3": 0,
+                    "size3": 0,
+                    "requests4": 0,
+                    "size4": 0,
+                }
+            },
+        ),
         ("rw=write\nrandom_distribution=zipf:1.2", "sequential"),
     ],
 )
@@ -297,7 +313,7 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
         options = {
             "rwmixread": str(chance.integers(0, 101)), "size": str(chance.choice(["1m", "37%", "100%"])),
             "offset": str(chance.choice(["0", "512", "10m", "50%"])), "norandommap": "1", "loops": "3",
-            "runtime": "20ms", "ramp_time": "5ms", "random_distribution": str(chance.choice(["zipf", "pareto:0.3"])),
+            "runtime": "20ms", "ramp_time": "5ms", "random_distribution": str(chance.choice(["zipf", "pareto:0.3", "zoned:60/10:30/20:10/70"])),
             "rate_process": "poisson", "startdelay": "1ms", "time_based": "1", "numjobs": "3",
         }  # fmt: skip
         words |= {key: value for key, value in options.items() if chance.random() < 0.4}
@@ -549,6 +565,23 @@ def test_pareto_is_as_skewed_as_that_of_fio(h: float, tmp_path: Path, tiny: Path
         shares.append(counts[:40].sum() / counts.sum())
     # fio's hash lets some of the popular ones fall together.
     assert shares[1] == pytest.approx(shares[0], rel=0.1)
+
+
+@with_fio
+def test_zones_are_those_of_fio(tmp_path: Path, tiny: Path) -> None:
+    text = (
+        f"{NULL}[a]\nbs=4k\nsize=16m\nnumber_ios=20000\nio_size=1g\nrw=randwrite\nnorandommap\n"
+        "random_distribution=zoned:70/10:10/30:15/20:5/40\n"
+    )
+    fio(tmp_path, f"{text}write_iolog={tmp_path}/io.log\n")
+    log = (tmp_path / "io.log").read_text(encoding="utf-8")
+    theirs = np.array([int(line.split()[-2]) for line in log.splitlines() if " write " in line])
+    result, _ = running.run(tiny, JobFile(text), sets=["run.per_request=true", "run.precondition=none"])
+    ours = np.asarray(result.tables["requests"]["offset"])
+    for begin, end, share in ((0, 0.1, 0.7), (0.1, 0.4, 0.1), (0.4, 0.6, 0.15), (0.6, 1, 0.05)):
+        for offsets in (theirs, ours):
+            inside = (offsets >= begin * 16 * MIB) & (offsets < end * 16 * MIB)
+            assert inside.mean() == pytest.approx(share, abs=0.015)
 
 
 @with_fio

@@ -366,7 +366,7 @@ pub enum Priority {
 /// A synthetic workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generator {
-    /// Name and parameters, from the workload registry: `uniform`, `sequential`, `zipf`, `hot-cold`, `mixed`, `shuffled`, `pareto`.
+    /// Name and parameters, from the workload registry: `uniform`, `sequential`, `zipf`, `hot-cold`, `mixed`, `shuffled`, `pareto`, `zoned`.
     pub pattern: Selection,
     /// Bytes of every request.
     pub request_size: u64,

@@ -24,6 +24,9 @@ ENGINES = {
 LIFETIMES = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 """Values of `write_hint`, as Linux numbers them."""
 
+MOST_ZONES = 4
+"""Zones that the generator `zoned` has."""
+
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those that fio reports where nobody says which."""
 
@@ -279,10 +282,12 @@ class Reading:
             return "uniform" if section.flag("norandommap") else "shuffled"
         assert word is not None or kind == "random"
         at = word or section.line
-        limits = {"zipf": (1.1, 0.0, 2.0), "pareto": (0.2, 0.001, 0.999)}
+        if kind == "zoned" and colon:
+            return self._zones(at, number)
+        limits = {"zipf": (1.1, 0.0, 4.0), "pareto": (0.2, 0.001, 0.999)}
         if kind not in limits:
             raise self.file.refusal(at, f"`random_distribution` cannot be `{named}`",
-                             "expected `random`, `zipf:THETA` or `pareto:H`")  # fmt: skip
+                             "expected `random`, `zipf:THETA`, `pareto:H` or `zoned:REQUESTS/SIZE:…`")  # fmt: skip
         default, least, most = limits[kind]
         try:
             value = float(number) if colon else default
@@ -296,6 +301,34 @@ class Reading:
             )
         parameter = {"zipf": "z", "pareto": "h"}[kind]
         return {kind: {parameter: value}}
+
+    def _zones(self, at: Word | int, text: str) -> dict[str, Any]:
+        """Zones one behind the other, of each its per cent of the requests and of the range."""
+        zones = [zone.split("/") for zone in text.split(":")]
+        if not all(len(zone) == 2 and all(part.strip().isdecimal() for part in zone) for zone in zones):
+            raise self.file.refusal(
+                at,
+                f"`random_distribution=zoned` cannot have `{text}`",
+                "expected whole per cent of the requests and of the range, zone by zone: `60/10:30/20:10/70`",
+            )
+        if len(zones) > MOST_ZONES:
+            raise self.file.refusal(
+                at, f"`random_distribution=zoned` has {len(zones)} zones", f"expected at most {MOST_ZONES}"
+            )
+        shares = [[int(part) for part in zone] for zone in zones]
+        for which, of in enumerate(("requests", "range")):
+            if (whole := sum(share[which] for share in shares)) != 100:
+                raise self.file.refusal(
+                    at, f"zones have {whole} % of the {of}", "expected 100 % of the requests and of the range"
+                )
+        shares += [[0, 0]] * (MOST_ZONES - len(shares))
+        return {
+            "zoned": {
+                f"{key}{number}": share[which]
+                for number, share in enumerate(shares, start=1)
+                for which, key in enumerate(("requests", "size"))
+            }
+        }
 
     def _pace(self, section: Section, direction: int | None, bs: int, base: int) -> tuple[float | None, bool]:
         """Nanoseconds from one request to the next, and whether they are random."""

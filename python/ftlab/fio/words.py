@@ -43,7 +43,7 @@ IGNORED = dict.fromkeys(
     ("thread", "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "nice", "prio",
      "prioclass", "clocksource", "gtod_cpu", "cgroup", "cgroup_nodelete", "cgroup_weight", "uid", "gid", "ioscheduler",
      "hipri", "fixedbufs", "registerfiles", "sqthread_poll", "userspace_reap", "nonvectored", "uncached",
-     "io_submit_mode", "new_group", "disk_util", "description"),
+     "io_submit_mode", "new_group", "cmd_type", "disk_util", "description"),
     "how the host does it",
 ) | dict.fromkeys(
     ("randrepeat", "allrandrepeat", "randseed", "random_generator"),

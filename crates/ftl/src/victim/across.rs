@@ -6,8 +6,9 @@
 //! is further behind has no unit in the groups that it missed.
 //!
 //! A policy of the registry chooses among groups that are complete, by the valid pages of all members. Each domain then empties its
-//! own members in the order in which their groups were chosen, when it needs room. What a domain needs comes first: where its member
-//! of the chosen group would gain nothing, its emptiest unit is taken, and the group of that.
+//! own members in the order in which their groups were chosen, when it needs room. A domain without a member in the chosen group leaves
+//! it to the others and goes on to the next. What a domain needs comes first: where its member of the chosen group would gain nothing,
+//! its emptiest unit is taken, and the group of that.
 
 use std::collections::VecDeque;
 

@@ -12,6 +12,7 @@ mod shuffled;
 mod source;
 mod uniform;
 mod zipf;
+mod zoned;
 
 use base::{Choice, Selection};
 use engine::Chance;
@@ -27,6 +28,7 @@ pub static GENERATORS: &[Choice] = &[
     mixed::CHOICE,
     shuffled::CHOICE,
     pareto::CHOICE,
+    zoned::CHOICE,
 ];
 
 /// Where requests go.
@@ -59,6 +61,7 @@ pub(crate) fn source(selection: &Selection, slots: u64, one_in: u64, parameters:
         )),
         "shuffled" => Box::new(PatternSource::new(shuffled::Shuffled::new(slots), parameters)),
         "pareto" => Box::new(PatternSource::new(pareto::Pareto::new(slots, selection.number("h")), parameters)),
+        "zoned" => Box::new(PatternSource::new(zoned::Zoned::new(slots, |name| selection.number(name)), parameters)),
         name => panic!("no generator `{name}`"),
     }
 }
