@@ -103,19 +103,19 @@ fn a_plane_that_takes_all_writes_comes_to_room() {
         config.workload.end = End { rounds: Some(3), ..End::default() };
         config.run.precondition = Precondition::Sequential { volume: capacity };
         let summary = run(&config);
-        assert!(figure(&summary, "gc.moved_pages") > 1000.0, "{}", summary["gc"]);
+        assert!(figure(&summary, "gc.moved_pages") > 300.0, "{}", summary["gc"]);
         assert_eq!(figure(&summary, "host.writes"), 18_000.0);
     }
 }
 
-/// With time dies take pages as they are free, so some blocks have no partner on every die. That costs little beside what dies do that
-/// collect for themselves.
+/// Dies do not fill their blocks in step, with time least of all, so some blocks have no partner on every die, and one die needs room
+/// before another. That costs little beside what dies do that collect for themselves.
 #[test]
-fn blocks_without_partners_cost_little() {
-    let waf = |reclaim_across| {
+fn dies_out_of_step_cost_little() {
+    let waf = |executor, reclaim_across| {
         let mut config = random_writes(plain(4, 1, 1, 1, 256, 16));
         choose(&mut config.ftl, "reclaim_across", reclaim_across, &[]);
-        config.run.executor = Executor::Timed;
+        config.run.executor = executor;
         config.device.user_capacity = config.device.user_capacity / 3 * 4 / 100 * 84 / PAGE * PAGE;
         choose(&mut config.ftl, "allocation", "F", &[]);
         choose(&mut config.ftl, "separation", "fdp", &[("handles", 2.into())]);
@@ -132,8 +132,10 @@ fn blocks_without_partners_cost_little() {
         config.host.queue_depth = Some(32);
         figure(&run(&config), "waf_units")
     };
-    let (alone, together) = (waf("none"), waf("dies"));
-    assert!(together < 1.1 * alone, "{together} across dies, {alone} in each by itself");
+    for executor in [Executor::Timed, Executor::Count] {
+        let (alone, together) = (waf(executor, "none"), waf(executor, "dies"));
+        assert!(together < 1.1 * alone, "{executor:?}: {together} across dies, {alone} in each by itself");
+    }
 }
 
 /// Power cuts and failed programs at every operation lose nothing, and the units are found again.

@@ -8,7 +8,7 @@
 //! A policy of the registry chooses among groups that are complete, by the valid pages of all members. Each domain then empties its
 //! own members in the order in which their groups were chosen, when it needs room. A domain without a member in the chosen group leaves
 //! it to the others and goes on to the next. What a domain needs comes first: where its member of the chosen group would gain nothing,
-//! its emptiest unit is taken, and the group of that.
+//! its emptiest unit is taken, and the group of that. And it is taken by itself where another domain has many members before it still.
 
 use std::collections::VecDeque;
 
@@ -39,6 +39,9 @@ pub static SEAM: Seam =
 
 /// Groups of a stream that units can join: a domain may be one ahead of the others.
 const OPEN_GROUPS: u32 = 2;
+
+/// Members of chosen groups that one domain has before it at most, as long as another one has not used them up.
+const MOST_WAITING: usize = 4;
 
 /// Valid pages of a group are told to the policy as those of one member, in parts of a page where a unit has fewer slots than this.
 const RESOLUTION: u32 = 1024;
@@ -330,6 +333,13 @@ impl Across {
         self.waiting[view.domain.index()].iter().find(gains).copied()
     }
 
+    /// True if a domain that asks for a victim has used up more of them than another one, which still has some before it. Were more groups
+    /// chosen for it, members of the other would lose pages while they wait, and its own would not: it would need ever more.
+    fn is_ahead(&self, domain: Domain) -> bool {
+        let mut waiting = self.waiting.iter().enumerate();
+        waiting.any(|(other, units)| other != domain.index() && units.len() >= MOST_WAITING)
+    }
+
     /// The unit of a domain that would be emptied with the fewest copies, if any is closed.
     fn emptiest(&self, view: &VictimView<'_>) -> Option<Unit> {
         let units = self.shape.units_of_domain(view.domain);
@@ -394,8 +404,8 @@ impl VictimPolicy for Across {
         }
         self.pass(view.now);
         self.sees_erases(view.erases);
-        // A group without a unit here is what the others empty next. So many of them are passed: there may be none with a unit here.
-        for _ in 0..self.shape.domains {
+        // A group without a unit here is what the others empty next.
+        while !self.is_ahead(view.domain) {
             let of_groups = VictimView { domain: ALL, valid: &self.seen, erases: &self.erases, now: self.now };
             let Some(group) = self.policy.choose(of_groups) else { break };
             let members = &self.groups[group.index()].members;
@@ -410,7 +420,9 @@ impl VictimPolicy for Across {
         }
         let unit = self.emptiest(&view)?;
         match self.group_in(self.membership[unit.index()]) {
-            Some(group) if self.groups[group as usize].stage == GroupStage::Complete => self.choose_group(group),
+            Some(group) if self.groups[group as usize].stage == GroupStage::Complete && !self.is_ahead(view.domain) => {
+                self.choose_group(group);
+            }
             _ => self.figures.alone += 1,
         }
         Some(unit)
