@@ -5,6 +5,7 @@
 
 use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
+use ftl::HostWrite;
 use workload::Workload;
 
 use crate::buffer::{self, Buffer};
@@ -207,8 +208,10 @@ fn serve(device: &mut Device, request: &Request, span: Span) {
     match request.kind {
         RequestKind::Write => {
             for (lpn, partial) in span.pages() {
-                device.tell_hint(lpn, request.hint);
-                device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
+                device.write_now(
+                    HostWrite { lpn, hint: request.hint },
+                    device.parts.share(lpn, partial, request.offset, request.size),
+                );
             }
         }
         RequestKind::Read => device.read_span_now(span, request),
@@ -239,8 +242,7 @@ fn serve_buffered(
                 if span.begins_piece(lpn) {
                     look(device)?;
                 }
-                let written = buffer.pieces.written(lpn, partial, request.offset, request.size);
-                device.tell_hint(lpn, request.hint);
+                let written = buffer.pieces.written(lpn, partial, request.offset, request.size, request.hint);
                 let page = buffer::accept(device, buffer, lpn, written, buffer.age());
                 if request.fua && !buffer.is_protected {
                     buffer.hurry(page);
@@ -314,5 +316,5 @@ fn evict_oldest(device: &mut Device, buffer: &mut Buffer) {
 
 fn evict(device: &mut Device, buffer: &mut Buffer, page: u32) {
     let page = buffer::leave(device, buffer, page, buffer.age());
-    device.program_now(page.lpn, page.version, buffer.share(&page));
+    device.program_now(HostWrite { lpn: page.lpn, hint: page.hint }, page.version, buffer.share(&page));
 }

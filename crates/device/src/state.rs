@@ -547,7 +547,7 @@ mod tests {
         let geometry = *device.flash.geometry();
         for _ in 0..2 {
             let domain = device.ftl.domain_without_time(Lpn(7));
-            let place = geometry.place(device.ftl.write(domain, Lpn(7), ANYWHERE).unwrap().at);
+            let place = geometry.place(device.ftl.write(domain, Lpn(7).into(), ANYWHERE).unwrap().at);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         }
         for lpn in (0..pages).map(Lpn) {
@@ -652,7 +652,7 @@ mod tests {
         refused(&reprogram, "a page that is not its own");
         let lose = |device: &mut Device| {
             let domain = device.ftl.domain_without_time(Lpn(7));
-            let ppn = device.ftl.write(domain, Lpn(7), ANYWHERE).unwrap().at;
+            let ppn = device.ftl.write(domain, Lpn(7).into(), ANYWHERE).unwrap().at;
             let place = device.flash.geometry().place(ppn);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         };

@@ -46,7 +46,7 @@ pub use crate::mechanism::{
     dftl, disturb, forwarding as schedule, migration, paired, renewal, retirement, separation, slc, wear,
 };
 pub use crate::ops::{
-    AheadPhase, Array, DataSource, Erasure, How, Op, PagePayload, Placed, Rewriter, Rewritten, Step, Way,
+    AheadPhase, Array, DataSource, Erasure, HostWrite, How, Op, PagePayload, Placed, Rewriter, Rewritten, Step, Way,
 };
 pub use crate::plain::{PageAddress, PlainPages};
 pub use crate::policies::{Bytes, OutOfMemory, Policies, ProgramUnit};

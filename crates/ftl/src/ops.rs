@@ -47,6 +47,22 @@ impl Step {
     }
 }
 
+/// A page that the host writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostWrite {
+    /// Which.
+    pub lpn: Lpn,
+    /// Where the host wants it: a stream, a handle, or an expected lifetime, by which some separations place pages.
+    pub hint: u16,
+}
+
+impl From<Lpn> for HostWrite {
+    /// One that the host wants nowhere in particular.
+    fn from(lpn: Lpn) -> HostWrite {
+        HostWrite { lpn, hint: 0 }
+    }
+}
+
 /// The content of a page that was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePayload {

@@ -11,7 +11,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Frontier, Job, Kernel, PageKind, Placement, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Combined, Keepers, Mechanisms, NewPage, PageOrigin, Product};
-use crate::ops::{Erasure, How, Op, PagePayload, Placed, Step, Way};
+use crate::ops::{Erasure, HostWrite, How, Op, PagePayload, Placed, Step, Way};
 use crate::paced::HostPace;
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
@@ -196,11 +196,11 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// The stream of a page that the host is about to write.
     #[inline]
-    fn host_stream(&self, domain: Domain, lpn: Lpn, is_mapped: bool) -> Stream {
+    fn host_stream(&self, domain: Domain, HostWrite { lpn, hint }: HostWrite, is_mapped: bool) -> Stream {
         if M::IS_PLAIN {
             return Stream::FIRST;
         }
-        stream_of(&self.kernel, &self.mechanisms, lpn, Arrival::Host { domain, is_mapped })
+        stream_of(&self.kernel, &self.mechanisms, lpn, Arrival::Host { domain, is_mapped, hint })
     }
 
     /// The stream that the data of a page are about to be copied to: that of the host page that they go under, or their
@@ -221,22 +221,22 @@ impl<M: Mechanisms> PageMap<M> {
 impl<M: Mechanisms> PageMap<M> {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written.
     #[inline]
-    pub(crate) fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
+    pub(crate) fn prepare(&mut self, domain: Domain, page: HostWrite) -> bool {
         if M::IS_PLAIN || !self.on_demand {
             return true;
         }
-        let is_nothing = self.prepare_on_demand(domain, lpn);
+        let is_nothing = self.prepare_on_demand(domain, page);
         if !is_nothing {
             self.pass_turn(domain);
         }
         is_nothing
     }
 
-    fn prepare_on_demand(&mut self, domain: Domain, lpn: Lpn) -> bool {
-        if self.is_read_only() || self.is_busy(domain) || !self.prepare_entry(lpn) {
+    fn prepare_on_demand(&mut self, domain: Domain, page: HostWrite) -> bool {
+        if self.is_read_only() || self.is_busy(domain) || !self.prepare_entry(page.lpn) {
             return false;
         }
-        let stream = self.host_stream(domain, lpn, self.kernel.is_mapped(lpn));
+        let stream = self.host_stream(domain, page, self.kernel.is_mapped(page.lpn));
         let needs_room =
             !self.kernel.is_open(domain, stream) || self.kernel.is_cramped(domain) || self.kernel.is_low(domain);
         if needs_room && self.make_room(domain, stream) {
@@ -277,19 +277,19 @@ impl<M: Mechanisms> PageMap<M> {
     pub(crate) fn write(
         &mut self,
         domain: Domain,
-        lpn: Lpn,
+        page: HostWrite,
         suits: Option<impl FnOnce(Ppn) -> bool>,
     ) -> Option<Placed> {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
-        let old = self.kernel.lookup(lpn);
-        let stream = self.host_stream(domain, lpn, old.is_some());
+        let old = self.kernel.lookup(page.lpn);
+        let stream = self.host_stream(domain, page, old.is_some());
         if let Some(suits) = suits
             && !suits(self.kernel.next_place(domain, stream))
         {
             return None;
         }
         self.pass_turn(domain);
-        let placed = self.write_to(domain, stream, lpn, old);
+        let placed = self.write_to(domain, stream, page, old);
         if let (Allocation::Dynamic(_), Some(old)) = (&self.allocation, old)
             && !self.round_robin.is_timeless
         {
@@ -299,13 +299,14 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     #[inline(always)]
-    fn write_to(&mut self, domain: Domain, stream: Stream, lpn: Lpn, old: Option<Ppn>) -> Placed {
+    fn write_to(&mut self, domain: Domain, stream: Stream, page: HostWrite, old: Option<Ppn>) -> Placed {
+        let HostWrite { lpn, hint } = page;
         if let Some(old) = old {
             self.kernel.invalidate(old);
         }
         let place = self.kernel.place_new(domain, stream, lpn, true);
         if !M::IS_PLAIN {
-            self.note_placed(domain, lpn, place, PageOrigin::Host { was_mapped: old.is_some() });
+            self.note_placed(domain, lpn, place, PageOrigin::Host { was_mapped: old.is_some(), hint });
         }
         if (M::IS_PLAIN || !self.on_demand) && place.filled.is_some() {
             self.collect_if_needed(domain);

@@ -825,9 +825,9 @@ fn a_domain_under_collection_takes_no_host_page() {
     let mut lpns = (0..8).cycle();
     let only = Domain::new(0);
     while ftl.work(only).is_none() {
-        ftl.write(only, Lpn(lpns.next().expect("endless")), ANYWHERE);
+        ftl.write(only, Lpn(lpns.next().expect("endless")).into(), ANYWHERE);
     }
-    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(only, Lpn(0), ANYWHERE))).expect_err("refused");
+    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(only, Lpn(0).into(), ANYWHERE))).expect_err("refused");
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
         let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

@@ -48,6 +48,8 @@ pub(crate) struct BufferedPage {
     pub(crate) valid: u128,
     /// The flash pages of it with data of the host, a bit each.
     parts: u64,
+    /// Where the host wants it.
+    pub(crate) hint: u16,
     /// How many flushes had begun when it entered.
     pub(crate) flushes: u32,
     /// It leaves at once: a write with FUA.
@@ -214,6 +216,7 @@ impl Buffer {
         entry.version = version;
         entry.valid |= written.valid;
         entry.parts |= written.parts;
+        entry.hint = written.hint;
         self.touch(page);
     }
 
@@ -237,6 +240,7 @@ impl Buffer {
             state: PageState::Waiting,
             valid: written.valid,
             parts: written.parts,
+            hint: written.hint,
             flushes: self.flushes,
             urgent: false,
             released: false,

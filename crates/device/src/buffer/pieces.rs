@@ -16,13 +16,14 @@ pub(crate) struct Pieces {
     all: u128,
 }
 
-/// The pieces that a write brings of a page.
+/// The pieces that a write brings of a page, and where the host wants it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// The pieces that it covers wholly.
     pub(crate) valid: u128,
     /// The flash pages that it touches, a bit each.
     pub(crate) parts: u64,
+    pub(crate) hint: u16,
 }
 
 impl Pieces {
@@ -55,13 +56,13 @@ impl Pieces {
 
     /// The pieces that a write of `size` bytes at `offset` brings; `partial`: it does not cover the page.
     #[inline]
-    pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Written {
+    pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64, hint: u16) -> Written {
         if !partial {
-            return Written { valid: self.all(), parts: self.parts.all() };
+            return Written { valid: self.all(), parts: self.parts.all(), hint };
         }
         let (from, to) = self.parts.range(lpn, offset, size);
         let valid = bits(self.piece_from(from), self.piece_of(to));
-        Written { valid, parts: self.parts.touched(lpn, offset, size) }
+        Written { valid, parts: self.parts.touched(lpn, offset, size), hint }
     }
 
     /// In how many flash pages some of these pieces lie.

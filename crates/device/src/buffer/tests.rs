@@ -81,7 +81,7 @@ impl Model {
     }
 
     fn accept(&mut self, lpn: Lpn, hurries: bool) {
-        let written = self.buffer.pieces.written(lpn, false, 0, 0);
+        let written = self.buffer.pieces.written(lpn, false, 0, 0, 0);
         let version = self.versions + 1;
         let page = match self.buffer.find_open(lpn) {
             Some(page) => {

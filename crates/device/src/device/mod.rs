@@ -11,7 +11,9 @@ use config::Config;
 use config::model::{Checks, Payload};
 use ftl::allocation::Allocation;
 use ftl::schedule::Schedule;
-use ftl::{ANYWHERE, Ahead, Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies, Rewriter as _, Time};
+use ftl::{
+    ANYWHERE, Ahead, Capabilities, Ftl, HostWrite, OutOfMemory, PageMapping, Placed, Policies, Rewriter as _, Time,
+};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
@@ -156,7 +158,7 @@ impl Device {
     #[inline(always)]
     pub(crate) fn write_page_now(&mut self, lpn: Lpn) {
         let domain = self.ftl.domain_without_time(lpn);
-        let placed = self.ftl.write(domain, lpn, ANYWHERE).expect("any place suits");
+        let placed = self.ftl.write(domain, lpn.into(), ANYWHERE).expect("any place suits");
         self.flash.program(placed.at, Content::EMPTY).expect_done();
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         if self.ftl.work(domain).is_some() {
@@ -176,31 +178,24 @@ impl Device {
         }
     }
 
-    /// Where the host wants the next page of an LPN that is placed for it.
-    #[inline]
-    pub(crate) fn tell_hint(&mut self, lpn: Lpn, hint: u16) {
-        if let Some(hints) = self.has.hints {
-            hints.tell(&mut self.ftl, lpn, hint);
-        }
-    }
-
     /// Writes a page without time, and does whatever collection it calls for.
     #[inline]
-    pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {
-        let version = self.admit_write(lpn);
-        if self.program_now(lpn, version, share) && self.oracle.is_some() {
-            self.write_completed(lpn, version);
+    pub(crate) fn write_now(&mut self, page: impl Into<HostWrite>, share: Share) {
+        let page = page.into();
+        let version = self.admit_write(page.lpn);
+        if self.program_now(page, version, share) && self.oracle.is_some() {
+            self.write_completed(page.lpn, version);
         }
     }
 
     /// Programs a version of a page without time, after the read of its old version if it is written in part. Returns whether the
     /// device took it.
     #[inline]
-    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) -> bool {
+    pub(crate) fn program_now(&mut self, page: HostWrite, version: u32, share: Share) -> bool {
         if share.old > 0 {
-            self.read_old_now(lpn, share.old);
+            self.read_old_now(page.lpn, share.old);
         }
-        self.place_now(lpn, version, self.expected(lpn, version), share.touched)
+        self.place_now(page, version, self.expected(page.lpn, version), share.touched)
     }
 
     /// Reads so many parts of the old version of a page that is written in part, without time; nothing if there is none.
@@ -222,9 +217,10 @@ impl Device {
     /// Places a version of a page, of which the host wrote so many parts, without time, and does whatever collection that calls for.
     /// Returns whether the device took it: it does not if it is read-only, or becomes so.
     #[inline]
-    pub(crate) fn place_now(&mut self, lpn: Lpn, version: u32, data: Content, touched: u8) -> bool {
+    pub(crate) fn place_now(&mut self, page: HostWrite, version: u32, data: Content, touched: u8) -> bool {
+        let lpn = page.lpn;
         let domain = self.ftl.domain_without_time(lpn);
-        while !self.ftl.prepare(domain, lpn) {
+        while !self.ftl.prepare(domain, page) {
             self.collect_now(domain);
             if self.is_read_only() {
                 self.has_refused = true;
@@ -232,7 +228,7 @@ impl Device {
             }
         }
         let old = if self.flash.gathers() { self.ftl.lookup(lpn).ok() } else { None };
-        let placed = self.ftl.write(domain, lpn, ANYWHERE).expect("any place suits");
+        let placed = self.ftl.write(domain, page, ANYWHERE).expect("any place suits");
         let content = self.content_of(placed, data);
         if self.flash.place(placed, content, old) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);

@@ -425,7 +425,7 @@ mod canary {
         let (_, mut device) = aged("none");
         let version = device.admit_write(Lpn(7));
         let domain = device.ftl.domain_without_time(Lpn(7));
-        device.ftl.write(domain, Lpn(7), ANYWHERE);
+        device.ftl.write(domain, Lpn(7).into(), ANYWHERE);
         device.write_completed(Lpn(7), version);
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
         assert_caught(|| device.write_now(Lpn(7), WHOLE), "the flash array refused a command of the FTL");

@@ -402,7 +402,7 @@ impl Drive {
         let over_discard = self.trims.write(part.lpn);
         let (offset, size) = self.span_of(part);
         let buffer = self.buffer.as_deref_mut().expect("there is one");
-        let written = buffer.pieces.written(part.lpn, !covers && !over_discard, offset, size);
+        let written = buffer.pieces.written(part.lpn, !covers && !over_discard, offset, size, 0);
         let age = buffer.age();
         let slot = buffer::accept(&mut self.device, buffer, part.lpn, written, age);
         if is_new {
@@ -655,7 +655,7 @@ impl Drive {
     }
 
     fn place(&mut self, lpn: Lpn, content: Content, touched: u8) -> Result<(), DriveError> {
-        if !self.device.place_now(lpn, 0, content, touched) {
+        if !self.device.place_now(lpn.into(), 0, content, touched) {
             return self.is_up().and(Err(DriveError::EndOfLife));
         }
         let newest = self.device.ftl.lookup(lpn).ok().and_then(|at| ftl::write_of(self.device.flash.waiting(at).spare));

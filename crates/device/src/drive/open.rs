@@ -307,7 +307,7 @@ impl Drive {
         let mut page = open;
         for (sector, _) in (0..).zip(is_written).filter(|(_, is)| **is) {
             let from = sector * SECTOR;
-            let written = buffer.pieces.written(lpn, !is_whole, u64::from(lpn.0) * page_size + from, SECTOR);
+            let written = buffer.pieces.written(lpn, !is_whole, u64::from(lpn.0) * page_size + from, SECTOR, 0);
             let age = buffer.age();
             let slot = buffer::accept(&mut self.device, buffer, lpn, written, age);
             if page.is_none() {

@@ -2,6 +2,7 @@
 
 use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind, Slot, Unit};
 use files::Interrupt;
+use ftl::HostWrite;
 use metrics::SplitLatencies;
 
 use super::front::ranges::ReadRanges;
@@ -102,6 +103,16 @@ impl<P: Plan> Context<'_, P> {
             let die = self.device.flash.geometry().die_of_domain(queue.domain());
             self.note(|waits, now| waits.wait_for_die(now, write, die, lacks_entry));
         }
+    }
+
+    /// The page of the first write of a queue.
+    #[inline(always)]
+    pub(super) fn first_page(&self, queue: Queue) -> Option<HostWrite> {
+        let waiting = self.queues.writes(queue);
+        if self.device.has.hints {
+            return waiting.first().map(|write| self.queues.get(write).page());
+        }
+        waiting.first_lpn().map(HostWrite::from)
     }
 
     /// Where the version of a page lies that a write is about to make invalid, where an erase may have to wait for that write.

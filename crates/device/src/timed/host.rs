@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use base::{Cause, Die, Domain, Instant, Lpn, Ppn, Queue, Request, RequestKind};
 use config::model::{self, Replay};
+use ftl::HostWrite;
 use metrics::LatencyPart;
 use workload::Workload;
 
@@ -396,12 +397,13 @@ impl Host {
 
     #[inline(always)]
     fn enter_writes(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
-        let Active { bytes, .. } = *self.requests.get(request);
+        let Active { bytes, hint, .. } = *self.requests.get(request);
         for (lpn, partial) in span.pages() {
             let age = context.queues.next_age();
             let version = context.device.admit_write(lpn);
             let share = context.device.parts.share(lpn, partial, offset, bytes);
-            let write = context.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
+            let page = HostWrite { lpn, hint };
+            let write = context.insert(Transaction::new(age, page, version, Work::Write(request), share));
             context.device.ftl.prefetch_old(lpn);
             if partial && !self.requests.has_trims() {
                 fetch_old(context, write);

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use base::{Die, Domain, Geometry, Lpn, Queue, Unit};
 use ftl::allocation::Allocation;
-use ftl::{DomainWork, Ftl};
+use ftl::{DomainWork, Ftl, HostWrite};
 
 use super::plain::keys::{Begun, Urgency};
 use crate::errors::RunError;
@@ -69,6 +69,8 @@ pub(super) struct Transaction {
     pub(super) version: u32,
     next: Option<TransactionId>,
     pub(super) work: Work,
+    /// Where the host wants the page of a write.
+    pub(super) hint: u16,
     /// A write that covers part of its page, whose old version has not been asked for.
     pub(super) partial: bool,
     /// A write that waits for its old version; see [`Queues::note_old_version`].
@@ -81,10 +83,17 @@ pub(super) struct Transaction {
 
 impl Transaction {
     /// One that concerns `share` of its page; a write that needs the old version of some of it is partial.
-    pub(super) fn new(age: u64, lpn: Lpn, version: u32, work: Work, share: Share) -> Transaction {
+    pub(super) fn new(age: u64, page: impl Into<HostWrite>, version: u32, work: Work, share: Share) -> Transaction {
+        let HostWrite { lpn, hint } = page.into();
         let partial = matches!(work, Work::Write(_) | Work::WriteBuffered(_)) && share.old > 0;
         let (waiting, translated) = (false, false);
-        Transaction { age, lpn, version, next: None, work, partial, waiting, translated, share }
+        Transaction { age, lpn, version, next: None, work, hint, partial, waiting, translated, share }
+    }
+
+    /// The page of a write.
+    #[inline]
+    pub(super) fn page(&self) -> HostWrite {
+        HostWrite { lpn: self.lpn, hint: self.hint }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use base::{Lpn, Queue, Request, RequestKind};
+use ftl::HostWrite;
 
 use super::context::Context;
 use super::plan::Plan;
@@ -231,11 +232,9 @@ impl WriteBuffer {
     ) {
         let Active { bytes, hint, .. } = *requests.get(request);
         let Entering { offset, fua, .. } = self.entering[request.0 as usize];
-        let written = self.buffer.pieces.written(lpn, partial, offset, bytes);
+        let written = self.buffer.pieces.written(lpn, partial, offset, bytes, hint);
         context.device.ftl.prefetch_old(lpn);
         let room = self.buffer.room();
-        // What is in the buffer and not placed yet is one page with it.
-        context.device.tell_hint(lpn, hint);
         let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
         let entry = self.buffer.page(page);
         let BufferedPage { version, queue, state, .. } = *entry;
@@ -245,7 +244,7 @@ impl WriteBuffer {
         if let PageState::Handed(write) = state {
             let share = self.buffer.share(entry);
             let write = context.queues.get_mut(TransactionId::of_number(write));
-            (write.version, write.share) = (version, share);
+            (write.version, write.share, write.hint) = (version, share, hint);
             write.partial &= share.old > 0;
         }
         if fua && !self.buffer.is_protected {
@@ -379,9 +378,10 @@ impl WriteBuffer {
         let page = self.buffer.next_of(queue)?;
         let age = context.queues.next_age();
         let entry = self.buffer.page(page);
-        let (BufferedPage { lpn, version, .. }, share) = (*entry, self.buffer.share(entry));
+        let (BufferedPage { lpn, version, hint, .. }, share) = (*entry, self.buffer.share(entry));
         note_buffered(context, queue, false);
-        let write = context.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
+        let wanted = HostWrite { lpn, hint };
+        let write = context.insert(Transaction::new(age, wanted, version, Work::WriteBuffered(page), share));
         self.buffer.hand_over(page, write.number());
         // Pages have been in the buffer for so long that nothing of them is near any more.
         let [next, behind] = self.buffer.coming_of(queue);

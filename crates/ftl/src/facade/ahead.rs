@@ -209,7 +209,7 @@ mod tests {
         let mut page: PageMap<All> = PageMap::new(geometry, 24, &policies, 1, false).expect("memory");
         let (mut array, mut begun) = (Counted::default(), 0);
         for number in 0..400 {
-            page.write(FIRST, Lpn(number * number % 24), ANYWHERE);
+            page.write(FIRST, Lpn(number * number % 24).into(), ANYWHERE);
             page.collect(FIRST, u32::MAX, &mut array);
             let chosen = page.clone().kernel.choose(FIRST);
             if page.begin_forward(FIRST, 1) {

@@ -4,7 +4,7 @@ use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::group::Group;
-use crate::ops::{Array, Erasure, Placed, Step};
+use crate::ops::{Array, Erasure, HostWrite, Placed, Step};
 use crate::work::DomainWork;
 use crate::{Figures, Policies};
 
@@ -103,7 +103,7 @@ calls! {
 
         /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
         /// not, it has something to do first ([`Ftl::next_step`]).
-        fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool;
+        fn prepare(&mut self, domain: Domain, page: HostWrite) -> bool;
 
         /// Places a page that the host writes, if the place that it would get suits, and makes its old version invalid. `suits` is
         /// asked once, and a unit is open for the page then, whether it suits or not; [`ANYWHERE`] takes any place.
@@ -112,7 +112,7 @@ calls! {
         ///
         /// # Panics
         /// If the domain is busy, or there is no such page.
-        fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed>;
+        fn write(&mut self, domain: Domain, page: HostWrite, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed>;
 
         /// Forgets a logical page. Returns whether it was mapped.
         fn trim(&mut self, lpn: Lpn) -> bool;

@@ -25,7 +25,7 @@ pub use dynamic::DynamicAllocation;
 pub use map_in_flash::MapInFlash;
 pub use mapping::{ANYWHERE, ArrayView, Nowhere};
 pub use pages::PageMapping;
-pub use told::{CountedReads, Elsewhere, Hints, HostReads, JudgedReads, Time};
+pub use told::{CountedReads, Elsewhere, HostReads, JudgedReads, Time};
 
 pub(crate) use ahead::CollectsAhead;
 pub(crate) use mapping::{Mapping, check_programmed};
@@ -35,7 +35,8 @@ use base::{Domain, Geometry, Seam};
 use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::mechanism::forwarding::Schedule;
-use crate::mechanism::{All, Plain, SpacePlan, dftl, disturb, paired, slc};
+use crate::mechanism::separation::Separation;
+use crate::mechanism::{All, Mechanisms as _, Plain, SpacePlan, dftl, disturb, paired, slc};
 use crate::ops::Array;
 use crate::paced::HostPace;
 use crate::page::PageMap;
@@ -144,8 +145,8 @@ pub struct Capabilities {
     pub host_reads: Option<HostReads>,
     /// The time, which a mechanism wants to know.
     pub time: Option<Time>,
-    /// The hints of writes, by which a separation places their pages.
-    pub hints: Option<Hints>,
+    /// True if pages are placed by the hints of their writes.
+    pub hints: bool,
     /// Work of domains for each other.
     pub elsewhere: Option<Elsewhere>,
     /// True if domains collect and do nothing besides: none is busy but with a collection.
@@ -241,7 +242,9 @@ impl Ftl {
             reads: CountedReads::of(self),
             judged_reads: JudgedReads::of(self),
             host_reads: HostReads::of(self),
-            hints: Hints::of(self),
+            hints: self
+                .page()
+                .is_some_and(|page| page.mechanisms.parts().separation.is_some_and(Separation::is_by_hints)),
             time: Time::of(self),
             elsewhere: Elsewhere::of(self),
             only_collects: plain.is_some() || self.page().is_some_and(|page| !page.on_demand),

@@ -5,7 +5,7 @@ use base::{Domain, Lpn, OpKind, Page, Ppn, Unit};
 use super::mapping::{ArrayView, Mapping, Nowhere, check_programmed};
 use crate::group::Group;
 use crate::mechanism::Mechanisms;
-use crate::ops::{Array, Erasure, Op, Placed, Step};
+use crate::ops::{Array, Erasure, HostWrite, Op, Placed, Step};
 use crate::page::PageMap;
 use crate::work::DomainWork;
 use crate::{Figures, Policies};
@@ -51,13 +51,13 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     }
 
     #[inline(always)]
-    fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
-        PageMap::prepare(self, domain, lpn)
+    fn prepare(&mut self, domain: Domain, page: HostWrite) -> bool {
+        PageMap::prepare(self, domain, page)
     }
 
     #[inline(always)] // Of plain page mapping little is left where pages store nothing.
-    fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
-        if M::IS_PLAIN { PageMap::write(self, domain, lpn, suits) } else { self.write_with_care(domain, lpn, suits) }
+    fn write(&mut self, domain: Domain, page: HostWrite, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
+        if M::IS_PLAIN { PageMap::write(self, domain, page, suits) } else { self.write_with_care(domain, page, suits) }
     }
 
     fn trim(&mut self, lpn: Lpn) -> bool {
@@ -157,8 +157,13 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     #[inline(never)]
-    fn write_with_care(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
-        PageMap::write(self, domain, lpn, suits)
+    fn write_with_care(
+        &mut self,
+        domain: Domain,
+        page: HostWrite,
+        suits: Option<impl FnOnce(Ppn) -> bool>,
+    ) -> Option<Placed> {
+        PageMap::write(self, domain, page, suits)
     }
 
     /// Units of which only LSB pages are used are just those that the array has as such.

@@ -121,24 +121,6 @@ impl Time {
     }
 }
 
-/// Hints of the host's writes, by which pages are placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hints(());
-
-impl Hints {
-    pub(super) fn of(ftl: &Ftl) -> Option<Hints> {
-        ftl.page()?.mechanisms.parts().separation.filter(|separation| separation.is_by_hints()).map(|_| Hints(()))
-    }
-
-    /// The next page of an LPN that the host writes has this hint.
-    #[inline]
-    pub fn tell(self, ftl: &mut Ftl, lpn: Lpn, hint: u16) {
-        if let Some(separation) = ftl.with_mechanisms_mut().mechanisms.parts_mut().separation {
-            separation.hint(lpn, hint);
-        }
-    }
-}
-
 /// Work of a domain that calls for work of others, which a mechanism brings about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere(());

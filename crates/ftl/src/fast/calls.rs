@@ -6,7 +6,7 @@ use super::Fast;
 use super::merge::NO_FAULTS;
 use crate::facade::{ArrayView, CollectsAhead, Mapping, Nowhere, check_programmed};
 use crate::group::Group;
-use crate::ops::{AheadPhase, Array, Erasure, Placed, Step};
+use crate::ops::{AheadPhase, Array, Erasure, HostWrite, Placed, Step};
 use crate::work::DomainWork;
 use crate::{Figures, Policies};
 
@@ -45,15 +45,15 @@ impl Mapping for Fast {
 
     /// Nothing comes before a page of the host but merges.
     #[inline]
-    fn prepare(&mut self, domain: Domain, _: Lpn) -> bool {
+    fn prepare(&mut self, domain: Domain, _: HostWrite) -> bool {
         !Fast::is_busy(self, domain)
     }
 
     #[inline]
-    fn write(&mut self, domain: Domain, lpn: Lpn, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
+    fn write(&mut self, domain: Domain, page: HostWrite, suits: Option<impl FnOnce(Ppn) -> bool>) -> Option<Placed> {
         match suits {
-            Some(suits) => self.write_if(domain, lpn, suits),
-            None => Some(Fast::write(self, domain, lpn)),
+            Some(suits) => self.write_if(domain, page.lpn, suits),
+            None => Some(Fast::write(self, domain, page.lpn)),
         }
     }
 

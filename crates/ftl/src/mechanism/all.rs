@@ -67,8 +67,6 @@ pub(crate) struct MechanismPartsMut<'a> {
     pub(crate) refresh: Option<&'a mut Refresh>,
     /// The pseudo-SLC cache.
     pub(crate) cache: Option<&'a mut SlcCache>,
-    /// Data separation.
-    pub(crate) separation: Option<&'a mut Separation>,
 }
 
 /// No mechanism.
@@ -162,7 +160,6 @@ impl Mechanisms for All {
             retirement: self.retirement.as_deref_mut(),
             refresh: self.refresh.as_deref_mut(),
             cache: self.slc.as_deref_mut(),
-            separation: self.separation.as_deref_mut(),
         }
     }
 }

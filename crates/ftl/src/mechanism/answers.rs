@@ -31,6 +31,8 @@ pub(crate) enum Arrival {
         domain: Domain,
         /// True if it was written before.
         is_mapped: bool,
+        /// Where the host wants it.
+        hint: u16,
     },
     /// It is copied.
     Copy,
@@ -43,6 +45,8 @@ pub(crate) enum PageOrigin {
     Host {
         /// True if it had been written before.
         was_mapped: bool,
+        /// Where the host wanted it.
+        hint: u16,
     },
     /// It was copied.
     Copy(Ppn, How),

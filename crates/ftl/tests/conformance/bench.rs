@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Cause, Cell, Domain, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
 use engine::Chance;
-use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, How, Op, PagePayload, Placed, Step};
+use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, HostWrite, How, Op, PagePayload, Placed, Step};
 
 /// The handles of a separation by hints whose data never share a unit, and where these are.
 pub struct Handles {
@@ -125,24 +125,22 @@ impl Bench {
     pub fn write(&mut self, lpn: u32) {
         // A page changes its handle with each write.
         let hint = ((lpn + self.versions) % 7) as u16;
-        if let Some(hints) = self.has.hints {
-            hints.tell(&mut self.ftl, Lpn(lpn), hint);
-        }
+        let page = HostWrite { lpn: Lpn(lpn), hint };
         if let Some(handles) = &mut self.handles {
             handles.written(self.versions + 1, hint);
         }
         let domain = self.ftl.domain_without_time(Lpn(lpn));
         let mut rounds = 0;
-        while !self.ftl.prepare(domain, Lpn(lpn)) {
+        while !self.ftl.prepare(domain, page) {
             self.collect(domain);
             rounds += 1;
             assert!(rounds < 10_000, "a domain takes a host page in the end");
         }
         let mut announced = None;
-        let refused = self.ftl.write(domain, Lpn(lpn), Some(|at| announced.replace(at).is_some()));
+        let refused = self.ftl.write(domain, page, Some(|at| announced.replace(at).is_some()));
         assert_eq!(refused, None, "nothing is placed where it does not suit");
         self.versions += 1;
-        let placed = self.ftl.write(domain, Lpn(lpn), ANYWHERE).expect("any place suits");
+        let placed = self.ftl.write(domain, page, ANYWHERE).expect("any place suits");
         assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
         assert_eq!(placed.holds, PagePayload::Data(Lpn(lpn)));
         assert_eq!(self.geometry.domain_of_unit(self.geometry.unit_of(placed.at)), domain);

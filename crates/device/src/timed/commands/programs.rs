@@ -3,8 +3,8 @@
 
 use std::iter;
 
-use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
-use ftl::{ANYWHERE, Placed};
+use base::{Cause, Die, Domain, OpKind, Ppn, Queue};
+use ftl::{ANYWHERE, HostWrite, Placed};
 
 use super::{Commands, note_of_tenant, program_placed};
 use crate::device::Device;
@@ -27,9 +27,9 @@ impl Commands {
         first: Domain,
     ) {
         command.begin(OpKind::Program, Cause::Host);
-        let lpn = context.queues.writes(Queue::of_domain(first)).first_lpn().expect("a ready write");
-        let old = context.older_version(lpn);
-        let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
+        let page = context.first_page(Queue::of_domain(first)).expect("a ready write");
+        let old = context.older_version(page.lpn);
+        let placed = context.device.ftl.write(first, page, ANYWHERE).expect("any place suits");
         let mut last_age = self.add_first(context, host, command, first, (placed, old));
         for _ in 1..context.device.flash.geometry().row_slots() {
             let Some(age) = self.join_own(context, host, command, die, first, last_age) else { break };
@@ -40,13 +40,13 @@ impl Commands {
                 if domain == first || context.device.ftl.work(domain).is_some() {
                     break;
                 }
-                let Some(lpn) = self.joining_write(context, host, domain, last_age) else { break };
-                let old = context.older_version(lpn);
+                let Some(page) = self.joining_write(context, host, domain, last_age) else { break };
+                let old = context.older_version(page.lpn);
                 let Device { ftl, flash, .. } = &mut *context.device;
                 let (geometry, lead) = (*flash.geometry(), command.lead());
                 let fits =
                     |at| if part == 0 { flash.may_share_command(lead, at) } else { command.brings(&geometry, at) };
-                let Some(placed) = ftl.write(domain, lpn, Some(fits)) else { break };
+                let Some(placed) = ftl.write(domain, page, Some(fits)) else { break };
                 last_age = self.add_first(context, host, command, domain, (placed, old));
             }
         }
@@ -70,9 +70,9 @@ impl Commands {
         if context.device.ftl.work(domain).is_some() {
             return None;
         }
-        let lpn = self.joining_write(context, host, domain, last_age)?;
-        let old = context.older_version(lpn);
-        let placed = write_on_new_plane(context.device, command, die, domain, lpn)?;
+        let page = self.joining_write(context, host, domain, last_age)?;
+        let old = context.older_version(page.lpn);
+        let placed = write_on_new_plane(context.device, command, die, domain, page)?;
         Some(self.add_first(context, host, command, domain, (placed, old)))
     }
 
@@ -84,11 +84,11 @@ impl Commands {
         host: &mut Host,
         domain: Domain,
         last_age: u64,
-    ) -> Option<Lpn> {
-        let (age, lpn) = self.ready_write(context, host, Queue::of_domain(domain))?;
-        let joins = self.scheduler.may_join(last_age, age) && context.device.ftl.prepare(domain, lpn);
+    ) -> Option<HostWrite> {
+        let (age, page) = self.ready_write(context, host, Queue::of_domain(domain))?;
+        let joins = self.scheduler.may_join(last_age, age) && context.device.ftl.prepare(domain, page);
         self.schedule.note_foreground(context, host, domain);
-        joins.then_some(lpn)
+        joins.then_some(page)
     }
 
     /// Programs the first ready writes of a shared queue: one, which was found, or as many as the allocation gives a die at
@@ -104,7 +104,7 @@ impl Commands {
         if context.device.has.dynamic.is_none() {
             return false;
         }
-        if !context.device.ftl.prepare(write.domain, context.queues.get(write.found.1).lpn) {
+        if !context.device.ftl.prepare(write.domain, context.queues.get(write.found.1).page()) {
             self.schedule.note_collections(context, host, write.domain);
             return self.collect(context, host, command, die, write.domain);
         }
@@ -123,25 +123,26 @@ impl Commands {
     ) {
         let SharedWrite { queue, domain: first, found } = write;
         let dynamic = context.device.has.dynamic.expect("a shared queue");
-        let lpn = context.queues.get(found.1).lpn;
+        let page = context.queues.get(found.1).page();
         command.begin(OpKind::Program, Cause::Host);
-        let old = context.older_version(lpn);
-        let placed = context.device.ftl.write(first, lpn, ANYWHERE).expect("any place suits");
+        let old = context.older_version(page.lpn);
+        let placed = context.device.ftl.write(first, page, ANYWHERE).expect("any place suits");
         context.queues.remove_write(queue, found.0, found.1);
         let mut last_age = self.add_write(context, host, command, first, found.1, (placed, old));
         let burst = context.device.allocation.dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
-            let Transaction { age, lpn, .. } = *context.queues.get(found.1);
+            let Transaction { age, .. } = *context.queues.get(found.1);
+            let page = context.queues.get(found.1).page();
             if !self.scheduler.may_join(last_age, age) {
                 break;
             }
             let Some(domain) = dynamic.peek_domain_of(&context.device.ftl, die) else { break };
-            if !context.device.ftl.prepare(domain, lpn) {
+            if !context.device.ftl.prepare(domain, page) {
                 break;
             }
-            let old = context.older_version(lpn);
-            let Some(placed) = write_on_new_plane(context.device, command, die, domain, lpn) else { break };
+            let old = context.older_version(page.lpn);
+            let Some(placed) = write_on_new_plane(context.device, command, die, domain, page) else { break };
             context.queues.remove_write(queue, found.0, found.1);
             last_age = self.add_write(context, host, command, domain, found.1, (placed, old));
         }
@@ -196,12 +197,18 @@ impl Commands {
 }
 
 /// Places a page, if that fits the first one's address, on a plane that the command does not use yet.
-fn write_on_new_plane(device: &mut Device, command: &Command, die: Die, domain: Domain, lpn: Lpn) -> Option<Placed> {
+fn write_on_new_plane(
+    device: &mut Device,
+    command: &Command,
+    die: Die,
+    domain: Domain,
+    page: HostWrite,
+) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
     let geometry = *flash.geometry();
     let fits = |at: Ppn| {
         command.brings(&geometry, at)
             || flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at)
     };
-    ftl.write(domain, lpn, Some(fits))
+    ftl.write(domain, page, Some(fits))
 }

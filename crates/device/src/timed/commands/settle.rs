@@ -2,7 +2,7 @@
 //! the write buffer, domains are prepared. After it `views` looks, and changes nothing.
 
 use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
-use ftl::AheadPhase;
+use ftl::{AheadPhase, HostWrite};
 
 use super::Commands;
 use crate::device::Device;
@@ -13,7 +13,7 @@ use crate::timed::context::Context;
 use crate::timed::gc_schedule::Standing;
 use crate::timed::host::{Host, fetch_old};
 use crate::timed::plan::{Chip, Plan};
-use crate::timed::queues::{Transaction, TransactionId, Work};
+use crate::timed::queues::{Transaction, TransactionId};
 
 /// Waiting writes of a shared queue that are skipped at most in search of one that is ready.
 const MAX_SKIPPED: usize = 64;
@@ -105,8 +105,8 @@ impl Commands {
             Some(false) if !context.plan.is_dynamic() => {}
             _ => return Stand::Rests,
         }
-        let Some((_, lpn)) = self.ready_write(context, host, Queue::of_domain(domain)) else { return Stand::Rests };
-        if context.device.ftl.prepare(domain, lpn) {
+        let Some((_, page)) = self.ready_write(context, host, Queue::of_domain(domain)) else { return Stand::Rests };
+        if context.device.ftl.prepare(domain, page) {
             return Stand::Writes;
         }
         self.schedule.note_collections(context, host, domain);
@@ -268,16 +268,10 @@ impl Commands {
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         queue: Queue,
-    ) -> Option<(u64, Lpn)> {
+    ) -> Option<(u64, HostWrite)> {
         let waiting = context.queues.writes(queue);
         if waiting.first_is_plain() {
-            let found = waiting.first_age().zip(waiting.first_lpn());
-            if context.device.has.hints.is_some()
-                && let Some(write) = waiting.first()
-            {
-                tell_hint(context, host, write);
-            }
-            return found;
+            return waiting.first_age().zip(context.first_page(queue));
         }
         if waiting.first().is_none() && host.buffer().is_none() {
             return None;
@@ -292,7 +286,7 @@ impl Commands {
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         queue: Queue,
-    ) -> Option<(u64, Lpn)> {
+    ) -> Option<(u64, HostWrite)> {
         if !context.queues.are_shared() {
             self.run_trims(context, host, queue.domain());
             if context.device.has.map.is_some() && context.device.ftl.work(queue.domain()).is_some() {
@@ -303,9 +297,8 @@ impl Commands {
             Some(write) => write,
             None => host.supply(context, queue)?,
         };
-        let Transaction { age, lpn, .. } = *context.queues.get(write);
-        tell_hint(context, host, write);
-        is_ready(context, write).then_some((age, lpn))
+        let transaction = *context.queues.get(write);
+        is_ready(context, write).then_some((transaction.age, transaction.page()))
     }
 
     /// Carries out the trims that are first in a domain's queue.
@@ -335,9 +328,7 @@ impl Commands {
             return None;
         }
         if waiting.first_is_plain() && !has_owners {
-            let first = waiting.first()?;
-            tell_hint(context, host, first);
-            return Some((None, first));
+            return Some((None, waiting.first()?));
         }
         let mut skipped = [Lpn(0); MAX_SKIPPED];
         let mut count = 0;
@@ -348,7 +339,6 @@ impl Commands {
             let Transaction { lpn, waiting, .. } = *context.queues.get(write);
             // Most that are skipped wait; only the others are worth a search among the pages skipped.
             if !waiting && !skipped[..count].contains(&lpn) && is_ready(context, write) {
-                tell_hint(context, host, write);
                 return Some((previous, write));
             }
             if count == MAX_SKIPPED {
@@ -363,16 +353,6 @@ impl Commands {
             context.queues.note_all_wait(queue);
         }
         None
-    }
-}
-
-/// Tells where the host wants a page that comes without a write buffer, and is placed next of its LPN.
-#[inline]
-fn tell_hint(context: &mut Context<'_, impl Plan>, host: &Host, write: TransactionId) {
-    if context.device.has.hints.is_some()
-        && let Transaction { lpn, work: Work::Write(request), .. } = *context.queues.get(write)
-    {
-        context.device.tell_hint(lpn, host.requests.get(request).hint);
     }
 }
 

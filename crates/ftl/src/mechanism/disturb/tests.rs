@@ -48,7 +48,7 @@ impl Plane {
         let mut unit = None;
         for lpn in lpns.map(Lpn) {
             let place = self.kernel.place_new(FIRST, stream, lpn, true);
-            self.told(lpn, place, PageOrigin::Host { was_mapped: false });
+            self.told(lpn, place, PageOrigin::Host { was_mapped: false, hint: 0 });
             unit = Some(self.kernel.geometry().unit_of(place.at));
         }
         unit.expect("a page")

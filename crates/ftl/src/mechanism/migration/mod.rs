@@ -513,7 +513,7 @@ mod tests {
                 self.erase(unit);
             }
             let at = self.kernel.place_new(FIRST, Stream::FIRST, lpn, true).at;
-            self.told(lpn, at, PageOrigin::Host { was_mapped: old.is_some() });
+            self.told(lpn, at, PageOrigin::Host { was_mapped: old.is_some(), hint: 0 });
         }
 
         /// Collects the block that a page is in. Returns which way it moved, and the threshold of the block.

@@ -198,7 +198,7 @@ mod tests {
                 _ => HostPage::Write(Lpn(random.below_u32(20))),
             })
             .collect();
-        let first = Arrival::Host { domain: sample::FIRST, is_mapped: false };
+        let first = Arrival::Host { domain: sample::FIRST, is_mapped: false, hint: 0 };
         assert_eq!(future.class(&kernel, Lpn(0), first), 3, "nothing is known");
         future.foresee(&kernel, &allocation, &pages);
         // The definition: look for the next page that is the same, and count the writes on the way.
@@ -225,10 +225,10 @@ mod tests {
                 HostPage::Write(lpn) => {
                     // It is itself among those that are written before its page dies.
                     let expected = class(left(at + 1, lpn).map(|left| left + 1));
-                    let arrival = Arrival::Host { domain: sample::FIRST, is_mapped: live.contains(&lpn) };
+                    let arrival = Arrival::Host { domain: sample::FIRST, is_mapped: live.contains(&lpn), hint: 0 };
                     assert_eq!(future.class(&kernel, lpn, arrival), expected, "{at}: {lpn:?}");
                     seen[expected] += 1;
-                    let origin = PageOrigin::Host { was_mapped: live.contains(&lpn) };
+                    let origin = PageOrigin::Host { was_mapped: live.contains(&lpn), hint: 0 };
                     let page = NewPage { domain: sample::FIRST, lpn, at: base::Ppn(0), origin };
                     future.placed(&page, expected);
                     live.insert(lpn);

@@ -108,7 +108,7 @@ impl Separation {
         }
     }
 
-    /// True if it wants to know the hints of writes.
+    /// True if it places pages by the hints of writes.
     pub(crate) fn is_by_hints(&self) -> bool {
         matches!(self, Separation::Placement(_))
     }
@@ -117,14 +117,6 @@ impl Separation {
     pub(crate) fn report_available(&self, kernel: &Kernel, figures: &mut Figures) {
         if let Separation::Placement(placement) = self {
             figures.counts("separation", "available_pages", &placement.available(kernel));
-        }
-    }
-
-    /// The next page of an LPN that the host writes has this hint.
-    #[inline]
-    pub(crate) fn hint(&mut self, lpn: Lpn, hint: u16) {
-        if let Separation::Placement(placement) = self {
-            placement.hint(lpn, hint);
         }
     }
 }
@@ -162,7 +154,6 @@ impl Planned for Separation {
             "dac" => [user_pages, 0],
             "sepbit" => SepBit::bytes(user_pages, u64::from(geometry.units())),
             "midas" => Midas::bytes(policies, geometry, user_pages),
-            _ if placement::is_by_hints(policies.separation) => [HintPlacement::bytes(user_pages), 0],
             _ => [0, 0],
         };
         Bytes { regions, blocks, renewed: regions + blocks, ..Bytes::default() }
@@ -199,11 +190,10 @@ impl Placing for Separation {
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
         match self {
-            Separation::HostGc | Separation::Future(_) => {}
+            Separation::HostGc | Separation::Future(_) | Separation::Placement(_) => {}
             Separation::Dac(dac) => dac.prefetch(lpn),
             Separation::SepBit(sepbit) => sepbit.prefetch(lpn),
             Separation::Midas(midas) => midas.prefetch(lpn),
-            Separation::Placement(placement) => placement.prefetch(lpn),
         }
     }
 
@@ -213,7 +203,7 @@ impl Placing for Separation {
             return;
         }
         match (self, page.origin) {
-            (Separation::Dac(dac), PageOrigin::Host { was_mapped }) => dac.promote(page.lpn, was_mapped),
+            (Separation::Dac(dac), PageOrigin::Host { was_mapped, .. }) => dac.promote(page.lpn, was_mapped),
             (Separation::Dac(dac), PageOrigin::Copy(..)) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
             (Separation::SepBit(sepbit), _) => sepbit.placed(kernel, page),
             (Separation::Midas(midas), _) => midas.placed(kernel, page),

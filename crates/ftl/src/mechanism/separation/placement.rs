@@ -58,9 +58,6 @@ pub(super) const LIFETIME: Choice = Choice {
     params: &[],
 };
 
-/// In place of a handle: the number is none's.
-const INVALID: u8 = u8::MAX;
-
 /// The handles of a front end, and how their data are kept apart; nothing: it is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrontEnd {
@@ -123,8 +120,6 @@ pub(super) fn axis(selection: &Selection) -> Option<Axis> {
 #[derive(Clone)]
 pub(crate) struct HintPlacement {
     front: FrontEnd,
-    /// By LPN: the handle of the next page that the host writes, or of the last one.
-    wanted: Vec<u8>,
     /// By domain: the unit out of which a page was copied last, since its erase.
     emptied: Vec<Option<Unit>>,
     /// Since preconditioning, by class: pages that the host wrote, and pages that were copied out of its units.
@@ -145,7 +140,6 @@ impl HintPlacement {
         let classes = front.classes();
         Some(HintPlacement {
             front,
-            wanted: vec![0; kernel.user_pages() as usize],
             emptied: vec![None; kernel.geometry().domains() as usize],
             written: vec![0; classes],
             copied: vec![0; classes],
@@ -155,35 +149,14 @@ impl HintPlacement {
         })
     }
 
-    /// By LPN.
-    pub(super) fn bytes(user_pages: u64) -> u64 {
-        user_pages
-    }
-
-    /// The next page of an LPN that the host writes has this hint. It may be said again before it is placed.
-    #[inline]
-    pub(super) fn hint(&mut self, lpn: Lpn, hint: u16) {
-        self.wanted[lpn.index()] = self.front.handle(hint).unwrap_or(INVALID);
-    }
-
     #[inline]
     pub(super) fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival) -> usize {
         match arrival {
-            Arrival::Host { .. } => {
-                let handle = self.wanted[lpn.index()];
-                if handle == INVALID { 0 } else { usize::from(handle) }
-            }
+            Arrival::Host { hint, .. } => self.front.handle(hint).unwrap_or(0).into(),
             Arrival::Copy => {
                 let class = kernel.lookup(lpn).map_or(0, |at| class_of_unit(kernel, kernel.geometry().unit_of(at)));
                 self.front.of_copies(class)
             }
-        }
-    }
-
-    #[inline]
-    pub(super) fn prefetch(&self, lpn: Lpn) {
-        if lpn.index() < self.wanted.len() {
-            engine::prefetch(&self.wanted, lpn.index());
         }
     }
 
@@ -201,8 +174,8 @@ impl HintPlacement {
                     self.reallocations += u64::from(is_first);
                 }
             }
-            PageOrigin::Host { .. } => {
-                self.invalid += u64::from(self.wanted[page.lpn.index()] == INVALID);
+            PageOrigin::Host { hint, .. } => {
+                self.invalid += u64::from(self.front.handle(hint).is_none());
                 self.written[class_of_unit(kernel, unit_of(page.at))] += 1;
             }
             PageOrigin::Map | PageOrigin::Anew(_) => {}

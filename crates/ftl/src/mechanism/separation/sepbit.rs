@@ -133,7 +133,7 @@ impl SepBit {
     pub(super) fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival) -> usize {
         let age = |log: &LogClock| log.clock.saturating_sub(self.written_at[lpn.index()]);
         match arrival {
-            Arrival::Host { domain, is_mapped } => {
+            Arrival::Host { domain, is_mapped, .. } => {
                 let log = &self.logs[self.log_of(domain)];
                 log.class_of_write(is_mapped.then(|| age(log)))
             }
@@ -312,12 +312,18 @@ mod tests {
                 _ => random.below_u32(60),
             };
             let was_mapped = kernel.is_mapped(Lpn(lpn));
-            let arrival = Arrival::Host { domain: FIRST, is_mapped: was_mapped };
+            let arrival = Arrival::Host { domain: FIRST, is_mapped: was_mapped, hint: 0 };
             let of_write = class(&all, &kernel, Lpn(lpn), arrival);
             assert_eq!(of_write + 1, plain.class_of_write(lpn));
             seen[of_write + 1] += 1;
-            let mut opened =
-                place(&mut all, &mut kernel, Lpn(lpn), of_write, PageOrigin::Host { was_mapped }, plain.writes.len());
+            let mut opened = place(
+                &mut all,
+                &mut kernel,
+                Lpn(lpn),
+                of_write,
+                PageOrigin::Host { was_mapped, hint: 0 },
+                plain.writes.len(),
+            );
             plain.writes.push(lpn);
             while kernel.free(FIRST) < 7 {
                 let closed = |unit: &Unit| kernel.units()[unit.index()].state == UnitState::Closed;

@@ -23,7 +23,7 @@ fn plane(cache: &str, params: &[(&'static str, ParamValue)]) -> (Kernel, SlcCach
 /// Writes a page of the host where the cache says; returns whether that is in the cache.
 fn write(kernel: &mut Kernel, cache: &mut SlcCache, lpn: u32) -> bool {
     let mut classes = [0; AXES];
-    cache.class(kernel, Lpn(lpn), Arrival::Host { domain: FIRST, is_mapped: false }, &mut classes);
+    cache.class(kernel, Lpn(lpn), Arrival::Host { domain: FIRST, is_mapped: false, hint: 0 }, &mut classes);
     let stream = kernel.streams().at(classes);
     if !kernel.is_open(FIRST, stream) {
         assert!(!cache.room(kernel, FIRST, stream, RoomSource::Early), "nothing has to be folded");
@@ -32,7 +32,7 @@ fn write(kernel: &mut Kernel, cache: &mut SlcCache, lpn: u32) -> bool {
     if let Some(unit) = place.filled {
         cache.filled(kernel, FIRST, unit);
     }
-    let origin = PageOrigin::Host { was_mapped: false };
+    let origin = PageOrigin::Host { was_mapped: false, hint: 0 };
     cache.placed(kernel, &NewPage { domain: FIRST, lpn: Lpn(lpn), at: place.at, origin });
     stream == IN_CACHE
 }

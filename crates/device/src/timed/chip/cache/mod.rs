@@ -232,8 +232,8 @@ fn settle_action(commands: &mut Commands, context: &mut Context<'_>, host: &Host
         Action::Read(..) => Settled::Read,
         Action::Program(_) => Settled::Program,
         Action::ProgramShared(SharedWrite { domain, found, .. }) => {
-            let lpn = context.queues.get(found.1).lpn;
-            if context.device.ftl.prepare(domain, lpn) {
+            let page = context.queues.get(found.1).page();
+            if context.device.ftl.prepare(domain, page) {
                 return Settled::Program;
             }
             commands.schedule.note_collections(context, host, domain);

@@ -276,7 +276,7 @@ impl Midas {
     #[inline]
     pub(super) fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival) -> usize {
         match arrival {
-            Arrival::Host { domain, is_mapped } => {
+            Arrival::Host { domain, is_mapped, .. } => {
                 let log = &self.logs[self.log_of(domain)];
                 usize::from(!HotFilter::is_hot(self.counter_of_write(log, lpn, is_mapped)))
             }
@@ -306,7 +306,7 @@ impl Midas {
         self.placed[group] += 1;
         let number = self.log_of(page.domain);
         match page.origin {
-            PageOrigin::Host { was_mapped } => {
+            PageOrigin::Host { was_mapped, .. } => {
                 let counter = self.counter_of_write(&self.logs[number], page.lpn, was_mapped);
                 let (log, note) = (&mut self.logs[number], &mut self.pages[page.lpn.index()]);
                 note.counter = counter;
