@@ -4,6 +4,7 @@ use base::{Instant, Lpn, Request};
 use config::Config;
 use config::model::Precondition;
 use engine::Chance;
+use ftl::allocation::DieTurns;
 use metrics::Counters;
 use serde_json::{Value, json};
 use workload::Workload;
@@ -76,6 +77,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
         device.flash.shorten_lives(config.device.wear.cycles_per_erase);
     }
     device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
+    device.turns = DieTurns::new(&device.allocation);
     device.flash.nand_mut().forget_highest_error();
     device.flash.nand_mut().forget_highest_share();
     if let Some(locality) = &mut device.locality {

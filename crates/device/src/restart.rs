@@ -2,6 +2,7 @@
 
 use base::{Block, Page, Ppn, Unit};
 use config::Config;
+use ftl::allocation::DieTurns;
 use ftl::{Ftl, OutOfMemory, PageFound, Scan, Scanned};
 
 use crate::device::{AtOnce, Device, policies};
@@ -36,7 +37,7 @@ impl Device {
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &mut array)?;
         let (ftl, has, recovery) = recovered.expect("restarts are refused where nothing can be found again");
-        (self.ftl, self.has) = (ftl, has);
+        (self.ftl, self.has, self.turns) = (ftl, has, DieTurns::new(&self.allocation));
         recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
         self.fill_up();
         Ok(Restarted {

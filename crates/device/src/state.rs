@@ -546,7 +546,7 @@ mod tests {
         (0..20).for_each(|lpn| device.write_now(Lpn(lpn), device.parts.whole()));
         let geometry = *device.flash.geometry();
         for _ in 0..2 {
-            let domain = device.ftl.domain_without_time(Lpn(7));
+            let domain = device.domain_now(Lpn(7));
             let place = geometry.place(device.ftl.write(domain, Lpn(7).into(), ANYWHERE).unwrap().at);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         }
@@ -651,7 +651,7 @@ mod tests {
         };
         refused(&reprogram, "a page that is not its own");
         let lose = |device: &mut Device| {
-            let domain = device.ftl.domain_without_time(Lpn(7));
+            let domain = device.domain_now(Lpn(7));
             let ppn = device.ftl.write(domain, Lpn(7).into(), ANYWHERE).unwrap().at;
             let place = device.flash.geometry().place(ppn);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();

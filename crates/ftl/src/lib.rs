@@ -26,7 +26,6 @@ pub mod pool;
 mod recovery;
 mod refusals;
 mod repair;
-mod round_robin;
 #[cfg(test)]
 mod sample;
 mod scan;

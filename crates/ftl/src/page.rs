@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
+use crate::dynamic::DomainTurn;
 use crate::group::Group;
 use crate::kernel::{AXES, Frontier, Job, Kernel, PageKind, Placement, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Combined, Keepers, Mechanisms, NewPage, PageOrigin, Product};
 use crate::ops::{Erasure, HostWrite, How, Op, PagePayload, Placed, Step, Way};
 use crate::paced::HostPace;
-use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
 
@@ -36,7 +36,8 @@ pub(crate) struct PageMap<M> {
     pub(crate) kernel: Kernel,
     pub(crate) mechanisms: M,
     pub(crate) allocation: Allocation,
-    pub(crate) round_robin: RoundRobin,
+    /// By die of a dynamic allocation.
+    pub(crate) turns: Vec<DomainTurn>,
     /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
     pub(crate) on_demand: bool,
     /// Whether pages may have to be made safe before others are programmed.
@@ -64,10 +65,10 @@ pub(crate) struct PageMap<M> {
 // Set-up, and what is asked.
 impl<M: Mechanisms> PageMap<M> {
     /// Bytes of what is known of domains besides kernel and mechanisms.
-    pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
+    pub(crate) fn bytes(geometry: &Geometry) -> u64 {
         let of_domain = (size_of::<Option<u8>>() + size_of::<Decided>() + size_of::<Vec<Job>>()) as u64;
         let domains = if M::IS_PLAIN { 0 } else { u64::from(geometry.domains()) };
-        domains * of_domain + RoundRobin::bytes(geometry, allocation)
+        domains * of_domain + u64::from(geometry.dies()) * size_of::<DomainTurn>() as u64
     }
 
     /// Page mapping over a pristine array. `seed` is the run's.
@@ -109,7 +110,7 @@ impl<M: Mechanisms> PageMap<M> {
         let mechanisms = M::build(&kernel, policies, &allocation)?.expect("mechanisms, if only none");
         let domains = if M::IS_PLAIN { 0 } else { geometry.domains() as usize };
         Ok(PageMap {
-            round_robin: RoundRobin::new(&geometry, &allocation),
+            turns: vec![DomainTurn::FIRST; geometry.dies() as usize],
             kernel,
             mechanisms,
             allocation,
@@ -290,9 +291,7 @@ impl<M: Mechanisms> PageMap<M> {
         }
         self.pass_turn(domain);
         let placed = self.write_to(domain, stream, page, old);
-        if let (Allocation::Dynamic(_), Some(old)) = (&self.allocation, old)
-            && !self.round_robin.is_timeless
-        {
+        if let (Allocation::Dynamic(_), Some(old)) = (&self.allocation, old) {
             self.kernel.supersede(placed.at, old);
         }
         Some(placed)
@@ -647,7 +646,7 @@ impl<M: Mechanisms> PageMap<M> {
     pub(crate) fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
         self.kernel.renew_policies(policies, seed);
         self.mechanisms.renew(&mut self.kernel, policies);
-        self.round_robin.restart();
+        self.turns.fill(DomainTurn::FIRST);
         self.pace.iter_mut().for_each(HostPace::restart);
     }
 

@@ -301,7 +301,8 @@ fn one_combination_with(
     let refreshes = |bench: &Bench| bench.ftl.figures().get("refresh", "refreshes").expect("a refresh");
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
-        let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        let mut bench =
+            Bench::new(geometry, policies.allocation, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.handles = Handles::of(&separation);
         bench.check();
         let writes =
@@ -420,7 +421,8 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
-        let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        let mut bench =
+            Bench::new(geometry, policies.allocation, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.wear = Some(wear.clone());
         for part in 0..3 {
             // The write buffer is full now and then.
@@ -517,7 +519,8 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         future: &[],
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
-    let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
+    let mut bench =
+        Bench::new(geometry, policies.allocation, Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
     bench.wear = wear;
     bench.drive(seed, 600);
 }
@@ -646,7 +649,8 @@ fn one_map_in_flash(
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
-        let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        let mut bench =
+            Bench::new(geometry, policies.allocation, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.handles = Handles::of(&separation);
         bench.check();
         bench.drive(1, if parts == 1 { 600 } else { 500 * parts });
@@ -770,7 +774,11 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                     }
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
-                let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+                let mut bench = Bench::new(
+                    geometry,
+                    policies.allocation,
+                    Ftl::new(geometry, pages, &policies, 1, true).expect("memory"),
+                );
                 (0..pages as u32).for_each(|lpn| bench.write(lpn));
                 let mut random = Chance::new(case as u64, "ahead");
                 for _ in 0..600 {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request, Unit};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::allocation::Allocation;
+use ftl::allocation::{Allocation, DieTurns};
 use ftl::schedule::Schedule;
 use ftl::{
     ANYWHERE, Ahead, Capabilities, Ftl, HostWrite, OutOfMemory, PageMapping, Placed, Policies, Rewriter as _, Time,
@@ -34,6 +34,8 @@ pub(crate) struct Device {
     pub(crate) ftl: Ftl,
     /// Plane allocation, which is asked for several times per event.
     pub(crate) allocation: Allocation,
+    /// Whose turn it is among the dies of a dynamic allocation.
+    pub(crate) turns: DieTurns,
     /// The parts that the mapping has.
     pub(crate) has: Capabilities,
     pub(crate) flash: Flash,
@@ -103,6 +105,7 @@ impl Device {
         own_pages: u64,
     ) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
+        let allocation = Allocation::build(config.ftl.get("allocation"), &geometry);
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size) + own_pages;
         let payload = stores != StoreKind::Nothing;
         let (ftl, has) = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
@@ -131,7 +134,8 @@ impl Device {
             has,
             oracle: (stores == StoreKind::Stamps).then(|| Oracle::new(has.user_pages)),
             ftl,
-            allocation: Allocation::build(config.ftl.get("allocation"), &geometry),
+            turns: DieTurns::new(&allocation),
+            allocation,
             flash,
             recorder: Recorder::new(shape),
             page_size: PageSize::new(geometry.page_size.into()),
@@ -154,12 +158,27 @@ impl Device {
         self.runs.is_some() && self.has.plain.is_some() && self.flash.nand().is_plain() && self.paced.is_none()
     }
 
+    /// The domain that takes a page without time. Whichever is asked refuses it where the device is read-only.
+    #[inline(always)]
+    pub(crate) fn domain_now(&mut self, lpn: Lpn) -> Domain {
+        let Device { allocation, turns, has, ftl, .. } = self;
+        let found = turns.domain_of(allocation, lpn, |die| has.dynamic?.peek_domain_of(ftl, die));
+        found.unwrap_or_else(|| {
+            assert!(
+                self.is_read_only(),
+                "no plane accepts a page: the user space exceeds what the spare space can serve"
+            );
+            Domain::new(0)
+        })
+    }
+
     /// Writes a whole page where [`Device::is_plain_without_time`] holds, and does whatever collection it calls for.
     #[inline(always)]
     pub(crate) fn write_page_now(&mut self, lpn: Lpn) {
-        let domain = self.ftl.domain_without_time(lpn);
+        let domain = self.domain_now(lpn);
         let placed = self.ftl.write(domain, lpn.into(), ANYWHERE).expect("any place suits");
         self.flash.program(placed.at, Content::EMPTY).expect_done();
+        self.note_programmed(placed.at);
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         if self.ftl.work(domain).is_some() {
             self.collect_now(domain);
@@ -219,7 +238,7 @@ impl Device {
     #[inline]
     pub(crate) fn place_now(&mut self, page: HostWrite, version: u32, data: Content, touched: u8) -> bool {
         let lpn = page.lpn;
-        let domain = self.ftl.domain_without_time(lpn);
+        let domain = self.domain_now(lpn);
         while !self.ftl.prepare(domain, page) {
             self.collect_now(domain);
             if self.is_read_only() {
@@ -230,7 +249,9 @@ impl Device {
         let old = if self.flash.gathers() { self.ftl.lookup(lpn).ok() } else { None };
         let placed = self.ftl.write(domain, page, ANYWHERE).expect("any place suits");
         let content = self.content_of(placed, data);
-        if self.flash.place(placed, content, old) == Programmed::Failed {
+        let result = self.flash.place(placed, content, old);
+        self.note_programmed(placed.at);
+        if result == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
             let pages = self.has.pages.expect("faults are refused where they cannot be repaired");
             pages.repair(&mut self.ftl, placed.at, None, &mut array);
@@ -256,6 +277,14 @@ impl Device {
             self.keep_pace(ahead, domain);
         }
         true
+    }
+
+    /// Without time a page is programmed as soon as it is placed, or waits for the rest of its wordline, which the assembly knows.
+    #[inline(always)]
+    fn note_programmed(&mut self, at: Ppn) {
+        if let (Some(_), Some(pages)) = (self.has.dynamic, self.has.pages) {
+            pages.programmed(&mut self.ftl, at);
+        }
     }
 
     /// True if the device takes no more pages, because too many blocks have failed.

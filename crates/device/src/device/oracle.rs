@@ -424,7 +424,7 @@ mod canary {
     fn a_write_that_never_reached_the_array_is_seen() {
         let (_, mut device) = aged("none");
         let version = device.admit_write(Lpn(7));
-        let domain = device.ftl.domain_without_time(Lpn(7));
+        let domain = device.domain_now(Lpn(7));
         device.ftl.write(domain, Lpn(7).into(), ANYWHERE);
         device.write_completed(Lpn(7), version);
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");

@@ -4,14 +4,14 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Duration, Instant, OpKind, Queue};
+use base::{Cause, Die, Duration, Instant, OpKind};
 use engine::Timers;
 use ftl::PageAddress;
+use ftl::allocation::IdleDies;
 use metrics::{LatencyPart, Timeline};
 
 use super::command::{Carried, Command};
 use super::context::Context;
-use super::idle::IdleDies;
 use super::plan::{Chip, Plan};
 use super::timing::{Line, Timing};
 
@@ -156,7 +156,8 @@ impl Channel {
 /// Dies with their commands, and what they share.
 pub(super) struct Backend {
     pub(super) dies: Vec<DieRecord>,
-    idle: IdleDies,
+    /// Those that are offered pages of shared queues.
+    pub(super) idle: IdleDies,
     pub(super) bus: Bus,
     /// Pages under correction, in the order in which they will be correct.
     correcting: VecDeque<(Instant, Carried)>,
@@ -242,23 +243,6 @@ impl Backend {
     #[inline]
     pub(super) fn is_idle(&self, die: Die) -> bool {
         self.dies[die.index()].phase == Phase::Idle
-    }
-
-    /// True if a shared queue has idle dies that may take a page.
-    #[inline]
-    pub(super) fn has_idle_dies(&self, queue: Queue) -> bool {
-        self.idle.of(queue).iter().any(|&bits| bits != 0)
-    }
-
-    /// An idle die may take a page again: one of its domains has ended its collection.
-    pub(super) fn offer(&mut self, die: Die) {
-        self.idle.insert(die);
-    }
-
-    /// The idle dies of a shared queue.
-    #[inline]
-    pub(super) fn idle_dies(&self, queue: Queue) -> &[u64] {
-        self.idle.of(queue)
     }
 
     /// The commands that a die's array works on, or has not finished. What is on its way there is not among them.

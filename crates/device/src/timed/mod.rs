@@ -22,7 +22,6 @@ mod front;
 mod gc_schedule;
 mod holders;
 mod host;
-mod idle;
 mod neighbours;
 mod plain;
 mod plan;

@@ -292,9 +292,9 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn offer_shared_writes(&mut self) {
         let Some(dynamic) = self.context.device.has.dynamic else { return };
         for queue in self.context.queues.all() {
-            while self.backend.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
-                let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.backend.idle_dies(queue));
-                let Some(die) = next else { break };
+            while self.backend.idle.has(queue) && self.host.has_writes(&self.context.queues, queue) {
+                let accepts = |die| dynamic.peek_domain_of(&self.context.device.ftl, die).is_some();
+                let Some(die) = self.backend.idle.next(queue, accepts) else { break };
                 let queues = &self.context.queues;
                 if !self.context.plan.has().mechanisms && queues.writes(queue).all_wait() && !queues.is_woken(die) {
                     // It has nothing else to do either.
@@ -482,7 +482,8 @@ impl<P: Plan> Timed<'_, '_, P> {
             _ => {}
         }
         if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
-            backend.offer(die);
+            // One of its domains has ended its collection.
+            backend.idle.insert(die);
         }
     }
 }

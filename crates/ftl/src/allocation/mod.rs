@@ -7,12 +7,14 @@
 mod dynamic;
 mod striped;
 mod table;
+mod turns;
 
 use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
 pub use dynamic::Dynamic;
 pub use striped::Striped;
 pub use table::DomainTable;
+pub use turns::{DieTurns, IdleDies};
 
 /// Any registered plane allocation.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Dynamic allocation, as a part: whichever die is free takes a page.
 
-use base::{Die, Domain, Ppn, Queue};
+use base::{Die, Domain, Ppn};
 
 use super::{Ftl, InForce};
 
@@ -16,14 +16,6 @@ impl DynamicAllocation {
             InForce::Fast(_) => return None,
         };
         allocation.dynamic().map(|_| DynamicAllocation(()))
-    }
-
-    /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
-    /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
-    /// are set, and this is asked after every event.
-    #[inline]
-    pub fn next_die_of(self, ftl: &mut Ftl, queue: Queue, idle: &[u64]) -> Option<Die> {
-        of_pages!(&mut ftl.mapping, page => page.next_die_of(queue, idle))
     }
 
     /// The domain of a die whose turn it is, round robin over those that accept pages: behind the one that got a page last, or had

@@ -98,9 +98,6 @@ calls! {
         /// The work of a domain that comes before host pages. `None`: it is not busy.
         fn work(&self, domain: Domain) -> Option<DomainWork>;
 
-        /// The domain that takes a page when no time passes: pages that are placed from then on are programmed at once.
-        fn domain_without_time(&mut self, lpn: Lpn) -> Domain;
-
         /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
         /// not, it has something to do first ([`Ftl::next_step`]).
         fn prepare(&mut self, domain: Domain, page: HostWrite) -> bool;

@@ -111,14 +111,13 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
         return Fast::bytes(geometry, user_pages, options, policies.block_allocation);
     }
     let mut bytes = SpacePlan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
-    let allocation = Allocation::build(policies.allocation, geometry);
-    if let Allocation::Own(_) = allocation {
+    if let Allocation::Own(_) = Allocation::build(policies.allocation, geometry) {
         bytes.maps += user_pages * size_of::<Domain>() as u64;
     }
     bytes.blocks += if SpacePlan::is_plain(policies, geometry) {
-        PageMap::<Plain>::bytes(geometry, &allocation)
+        PageMap::<Plain>::bytes(geometry)
     } else {
-        PageMap::<All>::bytes(geometry, &allocation) + HostPace::bytes(SpacePlan::paced(policies), geometry)
+        PageMap::<All>::bytes(geometry) + HostPace::bytes(SpacePlan::paced(policies), geometry)
     };
     bytes
 }

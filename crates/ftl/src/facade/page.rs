@@ -46,11 +46,6 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     }
 
     #[inline(always)]
-    fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
-        PageMap::domain_without_time(self, lpn)
-    }
-
-    #[inline(always)]
     fn prepare(&mut self, domain: Domain, page: HostWrite) -> bool {
         PageMap::prepare(self, domain, page)
     }

@@ -38,11 +38,6 @@ impl Mapping for Fast {
         self.is_busy(domain).then(work)
     }
 
-    #[inline]
-    fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
-        self.domain_of(lpn)
-    }
-
     /// Nothing comes before a page of the host but merges.
     #[inline]
     fn prepare(&mut self, domain: Domain, _: HostWrite) -> bool {

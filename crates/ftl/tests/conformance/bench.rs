@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use base::{Cause, Cell, Domain, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
+use base::{Cause, Cell, Domain, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, Selection, Slot, Unit, Wear};
 use engine::Chance;
+use ftl::allocation::{Allocation, DieTurns};
 use ftl::{ANYWHERE, AheadPhase, ArrayView, Capabilities, Ftl, Group, HostWrite, How, Op, PagePayload, Placed, Step};
 
 /// The handles of a separation by hints whose data never share a unit, and where these are.
@@ -39,6 +40,8 @@ impl Handles {
 pub struct Bench {
     pub geometry: Geometry,
     pub ftl: Ftl,
+    pub allocation: Allocation,
+    pub turns: DieTurns,
     pub layout: PageLayout,
     /// By block: the next page that may be programmed.
     pub next_page: Vec<u32>,
@@ -71,13 +74,16 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(geometry: Geometry, (ftl, has): (Ftl, Capabilities)) -> Bench {
+    pub fn new(geometry: Geometry, allocation: &Selection, (ftl, has): (Ftl, Capabilities)) -> Bench {
+        let allocation = Allocation::build(allocation, &geometry);
         let blocks = geometry.blocks() as usize;
         let (pages, parts) = (geometry.pages_per_block, geometry.parts);
         Bench {
             geometry,
             has,
             ftl,
+            turns: DieTurns::new(&allocation),
+            allocation,
             layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, pages, parts),
             next_page: vec![0; blocks],
             stored: BTreeMap::new(),
@@ -129,7 +135,9 @@ impl Bench {
         if let Some(handles) = &mut self.handles {
             handles.written(self.versions + 1, hint);
         }
-        let domain = self.ftl.domain_without_time(Lpn(lpn));
+        let Bench { turns, allocation, has, ftl, .. } = self;
+        let found = turns.domain_of(allocation, Lpn(lpn), |die| has.dynamic?.peek_domain_of(ftl, die));
+        let domain = found.expect("a domain accepts pages");
         let mut rounds = 0;
         while !self.ftl.prepare(domain, page) {
             self.collect(domain);
@@ -145,6 +153,9 @@ impl Bench {
         assert_eq!(placed.holds, PagePayload::Data(Lpn(lpn)));
         assert_eq!(self.geometry.domain_of_unit(self.geometry.unit_of(placed.at)), domain);
         self.program(placed, (lpn, self.versions));
+        if let (Some(_), Some(pages)) = (self.has.dynamic, self.has.pages) {
+            pages.programmed(&mut self.ftl, placed.at);
+        }
         self.newest.insert(lpn, self.versions);
         self.check();
         self.collect(domain);

@@ -60,7 +60,11 @@ fn hybrid_mapping_under_every_static_order() {
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
-                let mut bench = Bench::new(geometry, Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+                let mut bench = Bench::new(
+                    geometry,
+                    policies.allocation,
+                    Ftl::new(geometry, pages, &policies, 1, true).expect("memory"),
+                );
                 bench.drive(1, 200);
                 assert!(bench.collections > 20, "only {} erases", bench.collections);
                 bench.ftl.renew_policies(&policies, 1);
