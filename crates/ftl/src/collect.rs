@@ -1,6 +1,6 @@
 //! Page mapping without time: what a domain has to do is carried out at once, on an array that has done it when it answers.
 
-use base::{Cause, Domain, Lpn, OpKind, Ppn, Unit};
+use base::{Cause, Domain, OpKind, Ppn, Unit};
 
 use crate::group::Group;
 use crate::kernel::{Job, PREFETCH_DISTANCE, Stream};
@@ -31,13 +31,6 @@ impl<M: Mechanisms> PageMap<M> {
     fn is_read_first(&self, pages: &[Ppn], at: usize) -> bool {
         let geometry = self.kernel.geometry();
         at == 0 || geometry.flash_page_of(pages[at - 1]) != geometry.flash_page_of(pages[at])
-    }
-
-    /// See [`PageMapping::read_run`](crate::PageMapping::read_run).
-    #[inline]
-    pub(crate) fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
-        let (at, pages) = self.kernel.lookup_run(first, most)?;
-        Some((at, self.mechanisms.parts_mut().reads.map_or(pages, |reads| reads.host_reads(&self.kernel, at, pages))))
     }
 
     /// Carries out the collections that a domain needs, at once: so many operations at most. Returns whether there may be more; if not

@@ -11,9 +11,7 @@ use config::Config;
 use config::model::{Checks, Payload};
 use ftl::allocation::{Allocation, DieTurns};
 use ftl::schedule::Schedule;
-use ftl::{
-    ANYWHERE, Ahead, Capabilities, Ftl, HostWrite, OutOfMemory, PageMapping, Placed, Policies, Rewriter as _, Time,
-};
+use ftl::{ANYWHERE, Ahead, Capabilities, Ftl, HostWrite, OutOfMemory, Placed, Policies, Rewriter as _, Time};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
 
@@ -49,8 +47,8 @@ pub(crate) struct Device {
     own_pages: u32,
     /// True if pages lie on other planes than the owners of their map entries.
     pub(crate) has_owners: bool,
-    /// Page mapping, where pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
-    runs: Option<PageMapping>,
+    /// True if pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
+    reads_runs: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -126,11 +124,11 @@ impl Device {
         Ok(Device {
             own_pages: own_pages as u32,
             has_owners: has.map.is_some_and(|map| map.has_owners),
-            runs: has.pages.filter(|_| {
-                let is_of_one_part = geometry.parts == 1 && config.in_step().parts() == 1;
-                let is_mapped = has.map.is_none() && geometry.unit_width == 1;
-                !payload && is_mapped && is_of_one_part && !flash.gathers()
-            }),
+            reads_runs: !payload
+                && has.pages.is_some_and(|_| has.map.is_none() && geometry.unit_width == 1)
+                && geometry.parts == 1
+                && config.in_step().parts() == 1
+                && !flash.gathers(),
             has,
             oracle: (stores == StoreKind::Stamps).then(|| Oracle::new(has.user_pages)),
             ftl,
@@ -155,7 +153,7 @@ impl Device {
 
     /// True if nothing but plain page mapping is in force, and pages store nothing; without time.
     pub(crate) fn is_plain_without_time(&self) -> bool {
-        self.runs.is_some() && self.has.plain.is_some() && self.flash.nand().is_plain() && self.paced.is_none()
+        self.reads_runs && self.has.plain.is_some() && self.flash.nand().is_plain() && self.paced.is_none()
     }
 
     /// The domain that takes a page without time. Whichever is asked refuses it where the device is read-only.
@@ -378,8 +376,8 @@ impl Device {
     /// Reads the pages of a request of the array without time; a flash page once, wherever in the request its parts are.
     #[inline]
     pub(crate) fn read_span_now(&mut self, span: Span, request: &Request) {
-        if let Some(pages) = self.runs {
-            return self.read_runs_now(pages, span);
+        if self.reads_runs {
+            return self.read_runs_now(span);
         }
         let (has_parts, mut read) = (self.flash.geometry().parts > 1, BTreeSet::new());
         for (lpn, partial) in span.pages() {
@@ -394,32 +392,47 @@ impl Device {
 
     /// The same, with pages that follow each other in a block read together, until one of them calls for something.
     #[inline]
-    fn read_runs_now(&mut self, mapping: PageMapping, span: Span) {
+    fn read_runs_now(&mut self, span: Span) {
         let mut next = span.first;
         while next < span.end {
-            if let Some((first, pages @ 1..)) = mapping.read_run(&mut self.ftl, Lpn(next), span.end - next) {
-                self.flash.read_run(first, pages);
-                self.recorder.counters.count(Cause::Host, OpKind::Read, u64::from(pages));
-                next += pages;
-            } else {
+            let Ok(first) = self.ftl.lookup(Lpn(next)) else {
                 self.read_now(Lpn(next), self.parts.whole().touched);
                 next += 1;
-            }
+                continue;
+            };
+            let pages = if next + 1 == span.end { 1 } else { self.run_from(Lpn(next), first, span.end - next) };
+            self.note_host_read(Lpn(next));
+            let pages = self.note_reads(first, pages);
+            (next + 1..next + pages).for_each(|lpn| self.note_host_read(Lpn(lpn)));
+            self.flash.read_run(first, pages);
+            self.recorder.counters.count(Cause::Host, OpKind::Read, u64::from(pages));
+            self.collect_for_reads();
+            next += pages;
         }
     }
 
-    /// A page of the array was read: what that calls for is done at once. Returns whether there was anything.
+    /// The logical pages from one on, of at most so many, that follow each other in the block in which the first one is.
+    fn run_from(&self, lpn: Lpn, first: Ppn, most: u32) -> u32 {
+        let in_block = self.flash.geometry().pages_per_block - self.flash.page_offset(first).number();
+        let follows = |&page: &u32| self.ftl.lookup(Lpn(lpn.0 + page)) == Ok(Ppn(first.0 + page));
+        1 + (1..in_block.min(most)).take_while(follows).count() as u32
+    }
+
+    /// A page of the array was read: what that calls for is done at once.
     #[inline]
-    fn tell_read(&mut self, ppn: Ppn) -> bool {
-        let mut calls = false;
-        if self.has.reads.is_some() {
-            self.note_read(ppn);
-            while let Some(domain) = self.take_woken() {
-                self.collect_now(domain);
-                calls = true;
-            }
+    fn tell_read(&mut self, ppn: Ppn) {
+        self.note_reads(ppn, 1);
+        self.collect_for_reads();
+    }
+
+    /// Does what reads call for.
+    #[inline]
+    fn collect_for_reads(&mut self) {
+        while self.has.reads.is_some()
+            && let Some(domain) = self.take_woken()
+        {
+            self.collect_now(domain);
         }
-        calls
     }
 
     /// The host reads a page, or a part of one that it writes.
@@ -430,12 +443,10 @@ impl Device {
         }
     }
 
-    /// A page of the array is read.
+    /// Pages of the array are read, as many of these as come before one that calls for something. Returns how many.
     #[inline]
-    pub(crate) fn note_read(&mut self, ppn: Ppn) {
-        if let Some(reads) = self.has.reads {
-            reads.read(&mut self.ftl, ppn);
-        }
+    pub(crate) fn note_reads(&mut self, first: Ppn, most: u32) -> u32 {
+        if let Some(reads) = self.has.reads { reads.read(&mut self.ftl, first, most) } else { most }
     }
 
     /// Uses the map entry of a page that is to be read, which may have to be fetched.

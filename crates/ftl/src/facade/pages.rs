@@ -1,7 +1,6 @@
-//! Page mapping, as a part: its pages leave spare areas from which everything is found again, and follow each other where they were
-//! written together. Hybrid mapping has neither.
+//! Page mapping, as a part: its pages leave spare areas from which everything is found again. Hybrid mapping's do not.
 
-use base::{Domain, Lpn, Ppn, Unit};
+use base::{Domain, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::kernel::Saved;
@@ -15,14 +14,6 @@ pub struct PageMapping(());
 impl PageMapping {
     pub(super) fn of(ftl: &Ftl) -> Option<PageMapping> {
         (!matches!(ftl.mapping, InForce::Fast(_))).then_some(PageMapping(()))
-    }
-
-    /// The host reads a page and those behind it, of `most` logical pages, that follow it in its block, as many as call for nothing.
-    /// Returns where the first one is, and how many are read; `None` if it was never written. Only where map entries are in DRAM
-    /// and units are blocks.
-    #[inline]
-    pub fn read_run(self, ftl: &mut Ftl, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
-        of_pages!(&mut ftl.mapping, page => page.read_run(first, most))
     }
 
     /// Places a dummy page in an active block, whatever the domain does: its wordline is to be complete. `None`: the unit is no active

@@ -31,11 +31,12 @@ impl CountedReads {
         counts.may_read(kernel, at)
     }
 
-    /// The executor reads a page of the array, whatever for. Work that this calls for is a domain's that
-    /// [`Elsewhere::take_woken`] names.
+    /// The executor reads pages of the array, whatever for: one, or some of this many that follow each other in a block which is a unit,
+    /// until one calls for work of a domain that [`Elsewhere::take_woken`] names. Returns how many.
     #[inline]
-    pub fn read(self, ftl: &mut Ftl, at: Ppn) {
-        ftl.with_mechanisms_mut().page_read(at);
+    pub fn read(self, ftl: &mut Ftl, first: Ppn, most: u32) -> u32 {
+        let page = ftl.with_mechanisms_mut();
+        page.mechanisms.parts_mut().reads.expect(COUNTS).pages_read(&mut page.kernel, first, most)
     }
 }
 

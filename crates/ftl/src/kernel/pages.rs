@@ -35,16 +35,6 @@ impl Kernel {
         (ppn != NONE).then_some(Ppn(ppn))
     }
 
-    /// The page of a logical page, and how many logical pages from it on, of at most so many, follow it in its block. Units are blocks.
-    #[inline]
-    pub(crate) fn lookup_run(&self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
-        let at = self.lookup(first)?;
-        let (_, slot) = self.geometry.unit_and_slot(at);
-        let in_block = most.min(self.geometry.end_slot().number() - slot.number());
-        let follows = |&pages: &u32| self.map[first.index() + pages as usize] == at.0 + pages;
-        Some((at, 1 + (1..in_block).take_while(follows).count() as u32))
-    }
-
     /// True if a logical page is somewhere.
     #[inline]
     pub(crate) fn is_mapped(&self, lpn: Lpn) -> bool {

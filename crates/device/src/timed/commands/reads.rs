@@ -86,7 +86,7 @@ fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: T
     let content = if comes_along { flash.read_along(ppn) } else { flash.read(ppn) };
     if context.plan.has().contents {
         if !comes_along {
-            context.device.note_read(ppn);
+            context.device.note_reads(ppn, 1);
         }
         let Transaction { lpn, version, .. } = *context.queues.get(read);
         context.device.note_host_read(lpn);

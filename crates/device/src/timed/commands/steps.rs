@@ -217,7 +217,7 @@ impl Commands {
             let content = if comes_along { flash.read_along(page) } else { flash.read(page) };
             self.collections.add_read(&context.plan, die, domain, content);
             if context.plan.has().mechanisms && !comes_along {
-                context.device.note_read(page);
+                context.device.note_reads(page, 1);
             }
             command.add(page, Carried::Domain(domain));
         }
@@ -275,7 +275,7 @@ impl Commands {
                 How::Copyback => {
                     context.device.flash.place_copy(from, placed).expect_done();
                     if !command.brings(context.device.flash.geometry(), placed.at) {
-                        context.device.note_read(from);
+                        context.device.note_reads(from, 1);
                     }
                     command.add_copied(from, placed.at, Carried::Domain(domain));
                 }

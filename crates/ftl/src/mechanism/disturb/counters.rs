@@ -51,10 +51,11 @@ impl ReadCounters {
         block.reads >= block.look_at
     }
 
-    /// Counts reads of a unit that is a block, as long as it need not be looked at. Returns how many.
+    /// Counts reads of a block, as long as it need not be looked at. Returns how many.
     #[inline]
-    pub(super) fn count_most(&mut self, unit: Unit, reads: u32) -> u32 {
-        let block = &mut self.blocks[unit.index()];
+    pub(super) fn count_most(&mut self, unit: Unit, lane: u32, reads: u32) -> u32 {
+        let index = self.index(unit, lane);
+        let block = &mut self.blocks[index];
         let reads = reads.min(block.look_at.saturating_sub(block.reads + 1));
         block.reads += reads;
         reads

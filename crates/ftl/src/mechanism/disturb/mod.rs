@@ -433,22 +433,29 @@ impl Disturb {
     /// A page of the array is read.
     #[inline]
     pub(crate) fn page_read(&mut self, kernel: &mut Kernel, at: Ppn) {
-        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        self.pages_read(kernel, at, 1);
+    }
+
+    /// Pages of the array are read: one or, where units are blocks, some of this many that follow each other in one, until it is to be
+    /// looked at. Returns how many.
+    #[inline]
+    pub(crate) fn pages_read(&mut self, kernel: &mut Kernel, first: Ppn, most: u32) -> u32 {
+        let (unit, slot) = kernel.geometry().unit_and_slot(first);
         let lane = kernel.geometry().lane_of_slot(slot);
-        self.monitors.count(unit, slot, 1);
+        let pages = self.counters.count_most(unit, lane, most);
+        self.monitors.count(unit, slot, pages.max(1));
+        if pages == 0 {
+            self.count_last(kernel, unit, lane);
+        }
+        pages.max(1)
+    }
+
+    /// Counts the read of a block with which it is to be looked at.
+    #[cold]
+    fn count_last(&mut self, kernel: &mut Kernel, unit: Unit, lane: u32) {
         if self.counters.count(unit, lane) {
             self.look_at(kernel, unit);
         }
-    }
-
-    /// The host reads pages of a block that is a unit, until the block is to be looked at. Returns how many.
-    #[inline]
-    pub(crate) fn host_reads(&mut self, kernel: &Kernel, first: Ppn, pages: u32) -> u32 {
-        let (unit, slot) = kernel.geometry().unit_and_slot(first);
-        let pages = self.counters.count_most(unit, pages);
-        self.monitors.count(unit, slot, pages);
-        self.clock += u64::from(pages);
-        pages
     }
 
     /// True if a page may be read for the host before it moves.
