@@ -313,7 +313,8 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
         options = {
             "rwmixread": str(chance.integers(0, 101)), "size": str(chance.choice(["1m", "37%", "100%"])),
             "offset": str(chance.choice(["0", "512", "10m", "50%"])), "norandommap": "1", "loops": "3",
-            "runtime": "20ms", "ramp_time": "5ms", "random_distribution": str(chance.choice(["zipf", "pareto:0.3", "zoned:60/10:30/20:10/70"])),
+            "runtime": "20ms", "ramp_time": "5ms",
+            "random_distribution": str(chance.choice(["zipf", "pareto:0.3", "zoned:60/10:30/20:10/70"])),
             "rate_process": "poisson", "startdelay": "1ms", "time_based": "1", "numjobs": "3",
         }  # fmt: skip
         words |= {key: value for key, value in options.items() if chance.random() < 0.4}
