@@ -10,13 +10,14 @@ mod hybrid;
 #[path = "conformance/separations.rs"]
 mod separations;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use base::ParamValue::{self, Word};
 use base::{
     Cell, Choice, CopybackTable, Dimensions, Domain, Duration, ECC_LIMIT, Geometry, Instant, Lpn, ProgramOrder,
-    Quality, Unit, Wear,
+    Quality, Selection, Unit, Wear,
 };
 use bench::{Bench, Handles};
 use common::{seam, selection};
@@ -48,6 +49,41 @@ fn geometry_of_pages(reclaim_unit: &Choice, blocks: u32, pages: u32, parts: u32)
 /// Reclaim units; a superblock is a plain block of wider pages to the FTL.
 fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
     seam("reclaim_unit").choices.iter().filter(|unit| unit.name != "superblock")
+}
+
+/// The first choice of every seam, on an MLC chip that is programmed in shadow order.
+fn first_choices() -> Policies<'static> {
+    static FIRST: LazyLock<BTreeMap<&str, Selection>> =
+        LazyLock::new(|| ftl::seams().into_iter().map(|seam| (seam.key, selection(&seam.choices[0]))).collect());
+    let first = |key| &FIRST[key];
+    Policies {
+        mapping: first("mapping"),
+        map_unit: first("map_unit"),
+        allocation: first("allocation"),
+        block_allocation: first("block_allocation"),
+        victim: first("victim"),
+        reclaim_unit: first("reclaim_unit"),
+        reclaim_across: first("reclaim_across"),
+        gc_schedule: first("gc_schedule"),
+        separation: first("separation"),
+        paired_page: first("paired_page"),
+        migration: first("migration"),
+        read_disturb: first("read_disturb"),
+        refresh: first("refresh"),
+        wear_leveling: first("wear_leveling"),
+        slc_cache: first("slc_cache"),
+        cell: Cell::Mlc,
+        program_order: ProgramOrder::Shadow,
+        wear: None,
+        reads: None,
+        spared_wear: 0,
+        block_write: Duration::ZERO,
+        program: ProgramUnit::PAGE,
+        bad_blocks: None,
+        data_age: None,
+        timeless: true,
+        future: &[],
+    }
 }
 
 #[test]
@@ -271,8 +307,6 @@ fn one_combination_with(
     let is_across = name.bytes().map(u32::from).sum::<u32>() % 3 == 0 && separation.name != "midas";
     let reclaim_across = selection(&seam("reclaim_across").choices[usize::from(is_across)]);
     let policies = Policies {
-        mapping: &selection(&seam("mapping").choices[0]),
-        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
@@ -281,22 +315,11 @@ fn one_combination_with(
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
-        migration: &selection(&seam("migration").choices[0]),
-        read_disturb: &selection(&seam("read_disturb").choices[0]),
         refresh,
         wear_leveling: &wear_leveling,
         slc_cache,
-        cell: Cell::Mlc,
-        program_order: ProgramOrder::Shadow,
-        wear: None,
-        reads: None,
-        spared_wear: 0,
-        block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
-        bad_blocks: None,
-        data_age: None,
-        timeless: true,
-        future: &[],
+        ..first_choices()
     };
     let refreshes = |bench: &Bench| bench.ftl.figures().get("refresh", "refreshes").expect("a refresh");
     let run = || {
@@ -393,31 +416,18 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
     gc_schedule.set("free_blocks", 2.into());
     let policies = Policies {
         mapping: &of("mapping", "page"),
-        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &of("allocation", "CWDP"),
         block_allocation: &of("block_allocation", "first-fit"),
         victim: &of("victim", victim),
         reclaim_unit: &reclaim_unit,
-        reclaim_across: &selection(&seam("reclaim_across").choices[0]),
         gc_schedule: &gc_schedule,
         separation: &of("separation", separation),
         paired_page: &of("paired_page", paired_page),
         migration: &migration,
-        read_disturb: &selection(&seam("read_disturb").choices[0]),
-        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &of("wear_leveling", wear_leveling),
-        slc_cache: &selection(&seam("slc_cache").choices[0]),
-        cell: Cell::Mlc,
-        program_order: ProgramOrder::Shadow,
         wear: Some(wear.clone()),
-        reads: None,
-        spared_wear: 0,
         block_write: Duration::from_us(1000),
-        program: ProgramUnit::PAGE,
-        bad_blocks: None,
-        data_age: None,
-        timeless: true,
-        future: &[],
+        ..first_choices()
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
@@ -492,31 +502,17 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
     }
     let policies = Policies {
         mapping: &of("mapping", "page"),
-        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &of("allocation", "CWDP"),
         block_allocation: &of("block_allocation", "first-fit"),
         victim: &selection(victim),
         reclaim_unit: &of("reclaim_unit", "block"),
-        reclaim_across: &selection(&seam("reclaim_across").choices[0]),
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
         migration: &of("migration", if has_quotas { "rcpb" } else { "off-chip" }),
-        read_disturb: &selection(&seam("read_disturb").choices[0]),
-        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &of("wear_leveling", "none"),
-        slc_cache: &selection(&seam("slc_cache").choices[0]),
-        cell: Cell::Mlc,
-        program_order: ProgramOrder::Shadow,
         wear: wear.clone(),
-        reads: None,
-        spared_wear: 0,
-        block_write: Duration::ZERO,
-        program: ProgramUnit::PAGE,
-        bad_blocks: None,
-        data_age: None,
-        timeless: true,
-        future: &[],
+        ..first_choices()
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
     let mut bench =
@@ -621,31 +617,16 @@ fn one_map_in_flash(
     mapping.set("cache", ParamValue::Size(u64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES)));
     let policies = Policies {
         mapping: &mapping,
-        map_unit: &selection(&seam("map_unit").choices[0]),
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
         reclaim_unit: &selection(&seam("reclaim_unit").choices[unit_width as usize - 1]),
-        reclaim_across: &selection(&seam("reclaim_across").choices[0]),
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
-        migration: &selection(&seam("migration").choices[0]),
-        read_disturb: &selection(&seam("read_disturb").choices[0]),
-        refresh: &selection(&seam("refresh").choices[0]),
         wear_leveling: &wear_leveling,
-        slc_cache: &selection(&seam("slc_cache").choices[0]),
-        cell: Cell::Mlc,
-        program_order: ProgramOrder::Shadow,
-        wear: None,
-        reads: None,
-        spared_wear: 0,
-        block_write: Duration::ZERO,
         program: ProgramUnit { slots: if parts > 1 { geometry.row_slots() } else { 1 }, programs: 1 },
-        bad_blocks: None,
-        data_age: None,
-        timeless: true,
-        future: &[],
+        ..first_choices()
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -686,7 +667,6 @@ fn one_map_in_flash(
 /// Collections ahead of need, suspended at every point at which they may be, among writes and trims.
 #[test]
 fn collections_ahead_of_need_leave_the_map_whole() {
-    let first = |key| selection(&seam(key).choices[0]);
     let gc_schedule = selection(seam("gc_schedule").find("background").expect("a schedule"));
     let mut kinds = Vec::new();
     for mapping in seam("mapping").choices.iter().map(|mapping| mapping.name) {
@@ -721,31 +701,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let reclaim_unit = chosen("reclaim_unit", unit);
             let policies = Policies {
                 mapping: &mapped,
-                map_unit: &selection(&seam("map_unit").choices[0]),
                 allocation: &chosen("allocation", if unit == "twin" && mapping == "page" { "F" } else { "CWDP" }),
-                block_allocation: &first("block_allocation"),
                 victim: &selection(victim),
                 reclaim_unit: &reclaim_unit,
-                reclaim_across: &selection(&seam("reclaim_across").choices[0]),
                 gc_schedule: &gc_schedule,
                 separation: &few_handles(seam("separation").find(separation).expect("a choice"), case),
                 paired_page: &chosen("paired_page", paired_page),
-                migration: &selection(&seam("migration").choices[0]),
-                read_disturb: &selection(&seam("read_disturb").choices[0]),
-                refresh: &selection(&seam("refresh").choices[0]),
-                wear_leveling: &first("wear_leveling"),
-                slc_cache: &selection(&seam("slc_cache").choices[0]),
-                cell: Cell::Mlc,
-                program_order: ProgramOrder::Shadow,
-                wear: None,
-                reads: None,
-                spared_wear: 0,
-                block_write: Duration::ZERO,
-                program: ProgramUnit::PAGE,
-                bad_blocks: None,
-                data_age: None,
-                timeless: true,
-                future: &[],
+                ..first_choices()
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -799,35 +761,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
 
 #[test]
 fn a_domain_under_collection_takes_no_host_page() {
-    let first = |key| selection(&seam(key).choices[0]);
-    let policies = Policies {
-        mapping: &first("mapping"),
-        map_unit: &selection(&seam("map_unit").choices[0]),
-        allocation: &first("allocation"),
-        block_allocation: &first("block_allocation"),
-        victim: &first("victim"),
-        reclaim_unit: &first("reclaim_unit"),
-        reclaim_across: &first("reclaim_across"),
-        gc_schedule: &first("gc_schedule"),
-        separation: &first("separation"),
-        paired_page: &first("paired_page"),
-        migration: &selection(&seam("migration").choices[0]),
-        read_disturb: &selection(&seam("read_disturb").choices[0]),
-        refresh: &selection(&seam("refresh").choices[0]),
-        wear_leveling: &first("wear_leveling"),
-        slc_cache: &selection(&seam("slc_cache").choices[0]),
-        cell: Cell::Slc,
-        program_order: ProgramOrder::Consecutive,
-        wear: None,
-        reads: None,
-        spared_wear: 0,
-        block_write: Duration::ZERO,
-        program: ProgramUnit::PAGE,
-        bad_blocks: None,
-        data_age: None,
-        timeless: true,
-        future: &[],
-    };
+    let policies = Policies { cell: Cell::Slc, program_order: ProgramOrder::Consecutive, ..first_choices() };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let (mut ftl, _) = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();

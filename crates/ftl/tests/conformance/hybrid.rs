@@ -4,7 +4,6 @@ use super::*;
 
 #[test]
 fn hybrid_mapping_under_every_static_order() {
-    let first = |key| selection(&seam(key).choices[0]);
     let mut combinations = 0;
     for allocation in seam("allocation").choices {
         if is_dynamic(allocation.name) {
@@ -32,31 +31,9 @@ fn hybrid_mapping_under_every_static_order() {
                 }
                 let policies = Policies {
                     mapping: &mapping,
-                    map_unit: &selection(&seam("map_unit").choices[0]),
                     allocation: &selection(allocation),
                     block_allocation: &selection(block_allocation),
-                    victim: &first("victim"),
-                    reclaim_unit: &first("reclaim_unit"),
-                    reclaim_across: &first("reclaim_across"),
-                    gc_schedule: &first("gc_schedule"),
-                    separation: &first("separation"),
-                    paired_page: &first("paired_page"),
-                    migration: &selection(&seam("migration").choices[0]),
-                    read_disturb: &selection(&seam("read_disturb").choices[0]),
-                    refresh: &selection(&seam("refresh").choices[0]),
-                    wear_leveling: &first("wear_leveling"),
-                    slc_cache: &selection(&seam("slc_cache").choices[0]),
-                    cell: Cell::Mlc,
-                    program_order: ProgramOrder::Shadow,
-                    wear: None,
-                    reads: None,
-                    spared_wear: 0,
-                    block_write: Duration::ZERO,
-                    program: ProgramUnit::PAGE,
-                    bad_blocks: None,
-                    data_age: None,
-                    timeless: true,
-                    future: &[],
+                    ..first_choices()
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8, 1);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
