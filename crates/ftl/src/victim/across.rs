@@ -40,7 +40,7 @@ pub static SEAM: Seam =
 /// Groups of a stream that units can join: a domain may be one ahead of the others.
 const OPEN_GROUPS: u32 = 2;
 
-/// Members of chosen groups that one domain has before it at most, as long as another one has not used them up.
+/// With so many members of chosen groups before one domain, no further group is chosen for another.
 const MOST_WAITING: usize = 4;
 
 /// Valid pages of a group are told to the policy as those of one member, in parts of a page where a unit has fewer slots than this.

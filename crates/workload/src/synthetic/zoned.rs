@@ -57,18 +57,15 @@ impl Zoned {
             }
             first += slots;
         }
+        // The last zone that is asked for takes what rounding leaves.
+        let Some(last) = zones.iter().rposition(|(requests, _)| *requests > 0.0) else {
+            return Zoned { zones: vec![Zone { below: u64::MAX, first: 0, slots }] };
+        };
         let of_requests: f64 = zones.iter().map(|(requests, _)| requests).sum();
-        if of_requests <= 0.0 {
-            zones = vec![(1.0, Zone { below: 0, first: 0, slots })];
-        }
-        let of_requests = of_requests.max(f64::MIN_POSITIVE);
-        let last = zones.iter().rposition(|(requests, _)| *requests > 0.0);
         let mut sum = 0.0;
         let zones = zones.into_iter().enumerate().map(|(index, (requests, zone))| {
             sum += requests;
-            // The last zone that is asked for takes what rounding leaves.
-            let below = if Some(index) >= last { u64::MAX } else { threshold(sum / of_requests) };
-            Zone { below, ..zone }
+            Zone { below: if index < last { threshold(sum / of_requests) } else { u64::MAX }, ..zone }
         });
         Zoned { zones: zones.collect() }
     }
