@@ -521,6 +521,12 @@ impl Geometry {
         self.row.divisor()
     }
 
+    /// True for the first page of a row.
+    #[inline]
+    pub fn begins_row(&self, ppn: Ppn) -> bool {
+        self.row.split(ppn.0).1 == 0
+    }
+
     /// The row of a slot, and its place there.
     #[inline]
     pub fn row_of_slot(&self, slot: Slot) -> (u32, u32) {

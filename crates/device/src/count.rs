@@ -177,18 +177,26 @@ fn serve_long(device: &mut Device, request: &Request, span: Span, look: &mut Loo
     Ok(())
 }
 
-/// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads.
+/// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads. Where there is a
+/// buffer, its oldest pages are what is written.
 #[inline]
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request], spans: &[Span]) {
     let with_pages = || batch.iter().zip(spans).filter(|(_, span)| span.len() > 0);
-    for (_, span) in with_pages() {
-        device.ftl.prefetch(Lpn(span.first));
+    for (request, span) in with_pages() {
+        if buffer.is_none() || request.kind == RequestKind::Read {
+            device.ftl.prefetch(Lpn(span.first));
+        }
     }
     if let Some(buffer) = buffer {
+        let coming = || buffer.coming().take(BATCH);
         with_pages().for_each(|(_, span)| buffer.prefetch(Lpn(span.first)));
+        coming().for_each(|lpn| device.ftl.prefetch(lpn));
+        coming().for_each(|lpn| buffer.prefetch(lpn));
+        coming().for_each(|lpn| device.ftl.prefetch_old(lpn));
     }
     for (request, span) in with_pages() {
         match request.kind {
+            RequestKind::Write if buffer.is_some() => {}
             RequestKind::Write => device.ftl.prefetch_old(Lpn(span.first)),
             RequestKind::Read => {
                 if let Ok(ppn) = device.ftl.lookup(Lpn(span.first)) {

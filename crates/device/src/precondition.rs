@@ -136,27 +136,26 @@ fn write_pages(
     pages: u64,
     watch: &mut Watch<'_>,
     of_total: u64,
-    mut lpn_of: impl FnMut(u64) -> Lpn,
+    lpn_of: impl FnMut(u64) -> Lpn,
 ) -> Result<(), RunError> {
-    let mut batch = [Lpn(0); BATCH];
-    let mut done = 0;
-    while done < pages {
-        let count = (pages - done).min(BATCH as u64) as usize;
-        for (offset, slot) in batch[..count].iter_mut().enumerate() {
-            *slot = lpn_of(done + offset as u64);
-            device.ftl.prefetch(*slot);
-        }
-        for lpn in &batch[..count] {
-            device.ftl.prefetch_old(*lpn);
-        }
-        for lpn in &batch[..count] {
-            device.write_now(*lpn, device.parts.whole());
-        }
-        device.recorder.counters.bytes_written += count as u64 * device.page_size.bytes();
-        done += count as u64;
+    let mut drawn = (0..pages).map(lpn_of);
+    let mut draw = |device: &Device, batch: &mut Vec<Lpn>| {
+        batch.clear();
+        batch.extend(drawn.by_ref().take(BATCH).inspect(|&lpn| device.ftl.prefetch(lpn)));
+    };
+    let (mut batch, mut coming) = (Vec::new(), Vec::new());
+    draw(device, &mut batch);
+    while !batch.is_empty() {
+        // Entries of the next batch come while this one is written.
+        draw(device, &mut coming);
+        batch.iter().for_each(|&lpn| device.ftl.prefetch_old(lpn));
+        batch.iter().for_each(|&lpn| device.write_now(lpn, device.parts.whole()));
+        let count = batch.len() as u64;
+        device.recorder.counters.bytes_written += count * device.page_size.bytes();
         let written = device.recorder.counters.bytes_written / device.page_size.bytes();
         let fraction = (of_total > 0).then(|| (written as f64 / of_total as f64).min(1.0));
-        watch.report(count as u64, Instant::ZERO, &device.recorder.counters, || fraction)?;
+        watch.report(count, Instant::ZERO, &device.recorder.counters, || fraction)?;
+        std::mem::swap(&mut batch, &mut coming);
     }
     Ok(())
 }

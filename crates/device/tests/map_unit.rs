@@ -9,6 +9,7 @@ use common::*;
 use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
 use device::survival::{Lives, Trouble, try_everywhere, try_lives};
+use engine::Chance;
 use files::Interrupt;
 
 /// Random devices that are tried.
@@ -87,6 +88,64 @@ fn random(seed: u64) -> Config {
     config.workload.end.requests = Some(400);
     fill(&mut config);
     config
+}
+
+/// Where pages store nothing, those of the host and those of a victim are placed several at once; with stamps they go one by one.
+#[test]
+fn units_that_go_together_are_those_that_go_one_by_one() {
+    let mut random = Chance::new(1, "runs");
+    let (mut tried, mut moved) = (0, 0.0);
+    for number in 0..96 {
+        let mut config = device([1, 2, 4][number % 3], ["4KiB", "2KiB", "8KiB"][number / 3 % 3]);
+        config.device.channels = 2;
+        config.device.blocks_per_plane = 22;
+        config.device.user_capacity *= 2;
+        execute(&mut config, Executor::Count);
+        for (seam, names) in [
+            ("allocation", &["F2", "F", "CWDP", "D"][..]),
+            ("reclaim_unit", &["twin", "block"]),
+            ("separation", &["none", "host-gc"]),
+            ("victim", &["greedy", "cost-benefit", "rga"]),
+            ("migration", &["off-chip", "off-chip", "copyback"]),
+            ("block_allocation", &["first-fit", "least-worn"]),
+        ] {
+            choose(&mut config.ftl, seam, names[random.below(names.len() as u64) as usize], &[]);
+        }
+        let is_dynamic = dynamic_allocations().contains(&config.ftl.get("allocation").name);
+        choose(&mut config.ftl, "binding", if is_dynamic { "dynamic" } else { "static" }, &[]);
+        match random.below(3) {
+            0 => choose(&mut config.ftl, "gc_schedule", "paced", &[("low", (1 + random.below_u32(3)).into())]),
+            free_blocks => {
+                let free_blocks = [("free_blocks", (free_blocks as u32).into())];
+                choose(&mut config.ftl, "gc_schedule", "threshold", &free_blocks);
+            }
+        }
+        if random.below(2) == 0 {
+            choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 2.into())]);
+        }
+        if random.below(2) == 0 {
+            let size = ("size", ParamValue::Size(config.device.user_capacity / 16));
+            choose(&mut config.ftl, "write_buffer", "fifo", &[size]);
+        }
+        config.device.wear.copyback = forgiving();
+        config.run.precondition = Precondition::Random { volume: 2 * config.device.user_capacity };
+        let requests = generator("zipf", 4096 << random.below(4), 0.3, config.device.user_capacity);
+        config.workload.source = Source::Generator(requests);
+        config.workload.end.requests = Some(2000);
+        if device::check(&config).is_err() {
+            continue;
+        }
+        tried += 1;
+        let [together, one_by_one] = [Payload::None, Payload::Stamp].map(|payload| {
+            config.run.payload = payload;
+            let mut summary = metrics::deterministic(&run(&config));
+            moved += figure(&summary, "gc.moved_pages");
+            summary.as_object_mut().expect("an object").remove("config");
+            summary
+        });
+        assert_eq!(together, one_by_one, "case {number}: {:?}", config.ftl);
+    }
+    assert!(tried > 60 && moved > 100_000.0, "{tried} tried, {moved} moved");
 }
 
 /// Pages carry stamps, so every read is checked, and all data at the end.

@@ -3,7 +3,7 @@
 use base::{Cause, Domain, OpKind, Ppn, Unit};
 
 use crate::group::Group;
-use crate::kernel::{Job, PREFETCH_DISTANCE, Stream};
+use crate::kernel::{FAR_AHEAD, Job, PREFETCH_DISTANCE, RunReads, Stream};
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, DataSource, How, Op, Step};
 use crate::page::PageMap;
@@ -63,10 +63,20 @@ impl<M: Mechanisms> PageMap<M> {
         goes_on
     }
 
-    /// Pages of a victim may move one by one: none of them has to move with others, as those of one flash page that is copied do.
+    /// Pages of a victim may move one by one: none of them has to move with others, as pages of one offset of twin blocks do, and those
+    /// of one flash page that is copied.
     fn moves_one_by_one(&self) -> bool {
         let geometry = self.kernel.geometry();
-        geometry.unit_width == 1 && (geometry.parts == 1 || self.mechanisms.parts().load.is_none())
+        if geometry.parts == 1 { geometry.unit_width == 1 } else { self.mechanisms.parts().load.is_none() }
+    }
+
+    /// The stream of all pages of a victim, where no mechanism hears of single pages.
+    fn stream_of_run(&self, domain: Domain, job: &Job) -> Option<Stream> {
+        if M::IS_PLAIN {
+            return Some(Stream::FIRST);
+        }
+        let first = self.kernel.next_valid(job.unit, job.cursor).filter(|_| self.is_quiet())?;
+        Some(self.stream_of_copy(domain, self.kernel.geometry().ppn(job.unit, first)))
     }
 
     /// Carries out what domains have to do because of another one.
@@ -80,7 +90,7 @@ impl<M: Mechanisms> PageMap<M> {
     #[inline]
     pub(crate) fn prefetch_copy(&self, from: Ppn) {
         self.kernel.prefetch_copy(from);
-        if !M::IS_PLAIN
+        if !self.is_quiet()
             && let Some(lpn) = self.kernel.lpn_at(from)
         {
             self.mechanisms.prefetch(lpn);
@@ -100,14 +110,14 @@ impl<M: Mechanisms> PageMap<M> {
     fn empty(&mut self, domain: Domain, job: Job, array: &mut impl Array) {
         let geometry = self.kernel.geometry();
         let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
-        self.kernel.prefetch_pages(Ppn(first)..Ppn(end));
-        if M::IS_PLAIN && array.moves_runs(job.unit) {
-            let mut from = job.cursor;
-            while let Some(run) = self.kernel.move_run(domain, Stream::FIRST, job.unit, from) {
-                array.moved_run(job.cause, run.pages, run.last, run.to);
-                from = run.next;
-            }
-            return;
+        self.kernel.prefetch_pages(Ppn(first)..Ppn(end.min(first + FAR_AHEAD)));
+        if array.moves_runs(job.unit)
+            && let Some(stream) = self.stream_of_run(domain, &job)
+        {
+            return match self.kernel.geometry().parts {
+                1 => self.move_runs::<false>(domain, stream, &job, array),
+                _ => self.move_runs::<true>(domain, stream, &job, array),
+            };
         }
         for coming in first..(first + PREFETCH_DISTANCE).min(end) {
             self.prefetch_copy(Ppn(coming));
@@ -123,6 +133,25 @@ impl<M: Mechanisms> PageMap<M> {
             if !array.moved(job.cause, how, from, placed) {
                 self.repair(placed.at, DataSource::Page(from), array);
             }
+        }
+    }
+
+    /// Moves all of them to a stream, several at once; flash pages have `PARTS` or none.
+    #[inline(never)] // A loop by itself has more registers.
+    fn move_runs<const PARTS: bool>(&mut self, domain: Domain, stream: Stream, job: &Job, array: &mut impl Array) {
+        let (mut from, mut reads) = (job.cursor, RunReads::NONE);
+        let lanes = self.kernel.geometry().unit_width as usize;
+        while let Some(run) = self.kernel.move_run::<PARTS>(domain, stream, (job.unit, from), &mut reads) {
+            if PARTS {
+                array.moved_run(job.cause, run.pages, run.last, run.to, &reads.of_lane[..lanes]);
+                reads.of_lane[..lanes].fill(0);
+            } else {
+                array.moved_run(job.cause, run.pages, run.last, run.to, &[run.pages]);
+            }
+            if let Some(unit) = run.filled {
+                self.mechanisms.filled(&mut self.kernel, domain, unit);
+            }
+            from = run.next;
         }
     }
 

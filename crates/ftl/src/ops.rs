@@ -183,8 +183,9 @@ pub trait Array: Rewriter {
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
     /// True if valid pages of a unit may be told several at once.
     fn moves_runs(&self, unit: Unit) -> bool;
-    /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order.
-    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);
+    /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order. They
+    /// are read with so many flash pages of each of the unit's blocks.
+    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn, reads: &[u32]);
     /// A page is read, and nothing is programmed.
     fn read(&mut self, cause: Cause, from: Ppn);
     /// A unit is to be erased. Returns whether the erase succeeded; if not, the blocks of the unit are marked as bad.

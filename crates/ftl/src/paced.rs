@@ -66,6 +66,9 @@ impl<M: Mechanisms> PageMap<M> {
 
     fn go_in_step(&mut self, domain: Domain, written: u32) -> Option<PacedCollection> {
         let HostPace { low, last } = self.pace.as_ref()?;
+        if self.kernel.free(domain) > self.kernel.budget().reserve + low {
+            return None;
+        }
         let (low, last) = (*low, last[domain.index()]);
         let slots = u64::from(self.kernel.geometry().unit_slots());
         let mark = u64::from(self.kernel.budget().reserve + low) * slots;

@@ -40,6 +40,9 @@ pub(crate) struct PageMap<M> {
     pub(crate) turns: Vec<DomainTurn>,
     /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
     pub(crate) on_demand: bool,
+    /// No mechanism hears of single pages, nor is asked about those of the host: none has anything done on demand, and none weighs the
+    /// ways in which pages move.
+    is_quiet: bool,
     /// Whether pages may have to be made safe before others are programmed.
     pub(crate) guards_pages: bool,
     /// Whether a mechanism wants to know the time.
@@ -111,6 +114,7 @@ impl<M: Mechanisms> PageMap<M> {
         let domains = if M::IS_PLAIN { 0 } else { geometry.domains() as usize };
         Ok(PageMap {
             turns: vec![DomainTurn::FIRST; geometry.dies() as usize],
+            is_quiet: !plan.on_demand() && mechanisms.parts().load.is_none(),
             kernel,
             mechanisms,
             allocation,
@@ -126,6 +130,12 @@ impl<M: Mechanisms> PageMap<M> {
             pace: HostPace::of(crate::mechanism::SpacePlan::paced(policies), &geometry),
             group: Group::EMPTY,
         })
+    }
+
+    /// See the field.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        M::IS_PLAIN || self.is_quiet
     }
 
     /// Whether a domain has something to do before it takes host pages: a collection, or what is pending besides.
@@ -144,6 +154,9 @@ impl<M: Mechanisms> PageMap<M> {
     pub(crate) fn accepts(&self, domain: Domain) -> bool {
         if self.is_busy(domain) {
             return false;
+        }
+        if self.is_quiet() {
+            return u64::from(self.kernel.valid(domain)) < self.kernel.budget().max_valid;
         }
         let to_come = self.mechanisms.parts().map.map_or(0, |map| map.unwritten(domain));
         let valid = self.kernel.valid(domain) + to_come;
@@ -198,7 +211,7 @@ impl<M: Mechanisms> PageMap<M> {
     /// The stream of a page that the host is about to write.
     #[inline]
     fn host_stream(&self, domain: Domain, HostWrite { lpn, hint }: HostWrite, is_mapped: bool) -> Stream {
-        if M::IS_PLAIN {
+        if self.is_quiet() {
             return Stream::FIRST;
         }
         stream_of(&self.kernel, &self.mechanisms, lpn, Arrival::Host { domain, is_mapped, hint })
@@ -330,14 +343,18 @@ impl<M: Mechanisms> PageMap<M> {
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);
         }
+        if self.is_quiet() {
+            return;
+        }
         self.mechanisms.placed(&mut self.kernel, &NewPage { domain, lpn, at: place.at, origin });
     }
 
     /// What is to be programmed.
     #[inline]
     pub(crate) fn announced(&self, at: Ppn, holds: PagePayload, tag: u128) -> Placed {
-        let way = self.mechanisms.way(&self.kernel, at, holds == PagePayload::Nothing).unwrap_or(Way::Plain);
-        Placed { at, holds, tag, way }
+        let is_dummy = holds == PagePayload::Nothing;
+        let way = if self.is_quiet() { None } else { self.mechanisms.way(&self.kernel, at, is_dummy) };
+        Placed { at, holds, tag, way: way.unwrap_or(Way::Plain) }
     }
 }
 

@@ -86,7 +86,7 @@ impl ftl::Array for Array {
         false
     }
 
-    fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
+    fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn, _: &[u32]) {
         panic!("pages hold stamps: they are moved one by one");
     }
 

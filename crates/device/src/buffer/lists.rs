@@ -4,7 +4,10 @@
 
 use base::Queue;
 
-use super::{BufferedPage, NONE};
+use super::BufferedPage;
+
+/// "No page" in a link.
+const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct ListLink {
@@ -16,17 +19,17 @@ struct ListLink {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links([ListLink; 2]);
 
-const OF_QUEUE: usize = 0;
-const OF_ALL: usize = 1;
+pub(super) const OF_QUEUE: usize = 0;
+pub(super) const OF_ALL: usize = 1;
 
 impl Links {
     /// A page in no list.
     pub(super) const ALONE: Links = Links([ListLink { older: NONE, younger: NONE }; 2]);
 
-    /// The next page of the queue.
+    /// The next page of one of the two.
     #[inline]
-    pub(super) fn younger_of_queue(&self) -> Option<u32> {
-        some(self.0[OF_QUEUE].younger)
+    pub(super) fn younger(&self, list: usize) -> Option<u32> {
+        some(self.0[list].younger)
     }
 }
 

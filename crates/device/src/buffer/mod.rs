@@ -8,7 +8,6 @@
 //! programmed is out of the lists, so that its next version is a page of its own behind it.
 
 mod choices;
-mod index;
 mod lists;
 mod pieces;
 #[cfg(test)]
@@ -16,10 +15,10 @@ mod tests;
 
 use base::{Instant, Lpn, Queue, Selection};
 use config::Config;
+use engine::Index;
 
 pub(crate) use self::choices::{SEAM, check, is_protected, largest_unit};
-use self::index::{Index, NONE};
-use self::lists::{Links, Lists};
+use self::lists::{Links, Lists, OF_ALL, OF_QUEUE};
 pub(crate) use self::pieces::{Pieces, Written};
 use crate::device::Device;
 use crate::pages::{Parts, Share, Span};
@@ -193,14 +192,13 @@ impl Buffer {
 
     /// Asks for the index entry of a page that will be looked for.
     pub(crate) fn prefetch(&self, lpn: Lpn) {
-        self.index.prefetch(lpn);
+        self.index.prefetch(lpn.0);
     }
 
     /// The newest buffered version of a page, wherever it stands.
     #[inline]
     pub(crate) fn find(&self, lpn: Lpn) -> Option<u32> {
-        let page = self.index.get(lpn);
-        (page != NONE).then_some(page)
+        self.index.get(lpn.0)
     }
 
     /// The buffered page that a write of `lpn` would overwrite in place.
@@ -256,7 +254,7 @@ impl Buffer {
                 self.pages.len() as u32 - 1
             }
         };
-        self.index.set(lpn, page);
+        self.index.set(lpn.0, page);
         self.fill += 1;
         if let Some(channel) = self.channel_of(page) {
             self.dirty[channel as usize] += 1;
@@ -299,13 +297,19 @@ impl Buffer {
     #[inline]
     pub(crate) fn coming_of(&self, queue: Queue) -> [Option<Lpn>; 2] {
         let next = self.lists.oldest_of(queue);
-        let behind = next.and_then(|page| self.pages[page as usize].links.younger_of_queue());
+        let behind = next.and_then(|page| self.pages[page as usize].links.younger(OF_QUEUE));
         [next, behind].map(|page| page.map(|page| self.pages[page as usize].lpn))
     }
 
     /// The oldest waiting page of all, whether or not it may leave.
     pub(crate) fn oldest(&self) -> Option<u32> {
         self.lists.oldest()
+    }
+
+    /// Waiting logical pages, the oldest of all first.
+    pub(crate) fn coming(&self) -> impl Iterator<Item = Lpn> {
+        let pages = std::iter::successors(self.oldest(), |&page| self.pages[page as usize].links.younger(OF_ALL));
+        pages.map(|page| self.pages[page as usize].lpn)
     }
 
     /// The oldest waiting page of all, if it is due.
@@ -340,7 +344,7 @@ impl Buffer {
     pub(crate) fn close(&mut self, page: u32) {
         let entry = &mut self.pages[page as usize];
         entry.state = PageState::Programming;
-        self.index.clear(entry.lpn);
+        self.index.clear(entry.lpn.0);
     }
 
     /// All pieces of a page are in the buffer: its old version has arrived.
@@ -372,8 +376,8 @@ impl Buffer {
             self.lists.remove(&mut self.pages, page);
         }
         // A newer version may have taken its place in the index.
-        if self.index.get(entry.lpn) == page {
-            self.index.clear(entry.lpn);
+        if self.index.get(entry.lpn.0) == Some(page) {
+            self.index.clear(entry.lpn.0);
         }
         if entry.released {
             self.released -= 1;

@@ -161,11 +161,12 @@ impl Array for AtOnce<'_> {
     }
 
     #[inline]
-    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn) {
+    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn, reads: &[u32]) {
         count_moves(self.counters, cause, pages);
-        self.counters.count(cause, OpKind::Read, u64::from(pages));
+        let read = if let &[of_block] = reads { of_block } else { reads.iter().sum() };
+        self.counters.count(cause, OpKind::Read, read.into());
         self.counters.count(cause, OpKind::Program, u64::from(pages));
-        self.flash.move_run(pages, last, to);
+        self.flash.move_run(pages, last, to, reads);
     }
 
     fn read(&mut self, cause: Cause, from: Ppn) {

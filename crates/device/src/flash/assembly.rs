@@ -147,14 +147,15 @@ impl Flash {
     pub(crate) fn place_copy(&mut self, from: Ppn, to: Placed) -> Programmed {
         assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
         if self.assembly.delays {
-            let (at, old) = (self.note_placed(to.at), self.hold_back(Some(from)));
-            self.assembly.frames.insert(at, Frame { data: Data::Copied { from, tag: to.tag }, is_needed: true, old });
+            let (at, old) = (self.note_placed(to.at), self.hold_back(Some(self.geometry.unit_of(from))));
+            let data = Data::Copied { from, spare: Content { data: 0, spare: to.tag } };
+            self.assembly.frames.insert(at, Frame { data, is_needed: true, old });
             return if self.assembly.is_open { Programmed::Done } else { self.program_if_whole(to.at, at) };
         }
         self.copyback(from, to.at, to.tag)
     }
 
-    #[inline(never)]
+    #[inline]
     fn place_later(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
         if self.assembly.is_open {
             self.keep(placed, content, old);
@@ -167,9 +168,16 @@ impl Flash {
         self.note_mode(placed);
         let at = self.note_placed(placed.at);
         if self.assembly.keeps_all || placed.way != Way::Plain {
-            let (data, old) = (Data::Held { content, way: placed.way }, self.hold_back(old));
-            self.assembly.frames.insert(at, Frame { data, is_needed: placed.holds != PagePayload::Nothing, old });
+            self.keep_at(at, placed, content, old);
         }
+    }
+
+    /// A page gets a frame.
+    #[inline(always)]
+    pub(super) fn keep_at(&mut self, at: (Block, Page), placed: Placed, content: Content, old: Option<Ppn>) {
+        let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
+        let old = self.hold_back(old.map(|old| self.geometry.unit_of(old)));
+        self.assembly.frames.insert(at, Frame { data, is_needed, old });
     }
 
     /// The first page of a block is placed: where that decides what is programmed together, or with which command, the block is in its
@@ -187,10 +195,9 @@ impl Flash {
     }
 
     /// The erase of the unit of a page waits for a placed page, where pages wait for their wordlines. Returns that unit.
-    pub(super) fn hold_back(&mut self, old: Option<Ppn>) -> Option<Unit> {
-        let unit = self.geometry.unit_of(old?);
-        *self.assembly.holding.get_mut(unit.index())? += 1;
-        Some(unit)
+    pub(super) fn hold_back(&mut self, old: Option<Unit>) -> Option<Unit> {
+        *self.assembly.holding.get_mut(old?.index())? += 1;
+        old
     }
 
     /// Takes the frame of a page, if it has one: its program has come to its end.
@@ -256,8 +263,7 @@ impl Flash {
 
     /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.
     fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
-        let is_again = matches!(self.assembly.frames.special((block, page)), Some(Data::Held { way: Way::Again, .. }));
-        is_again || self.nand.together_in(block) == 1
+        self.is_placed_as((block, page), Way::Again) || self.nand.together_in(block) == 1
     }
 
     /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
@@ -268,7 +274,7 @@ impl Flash {
     /// The array programs a page of several; their data are stored when all of them are there.
     pub(super) fn program_page(&mut self, block: Block, page: Page) {
         match self.assembly.frames.special((block, page)) {
-            Some(Data::Copied { from, tag }) => self.array_copies(self.address(from), (block, page), tag),
+            Some(Data::Copied { from, spare }) => self.array_copies(self.address(from), (block, page), spare.spare),
             Some(Data::Held { way: Way::Guard, .. }) => self.array_programs_as(block, page, Way::Guard, true),
             _ => self.array_programs(block, page),
         }
@@ -282,16 +288,6 @@ impl Flash {
     /// A page that the array has is placed once more, in its own place.
     pub(crate) fn is_placed_again(&self, ppn: Ppn) -> bool {
         self.is_placed_as(self.address(ppn), Way::Again)
-    }
-
-    /// Takes the frame of a page that was programmed with others, and stores its content. Guard pages hold nothing.
-    pub(super) fn store_frame(&mut self, at: (Block, Page)) -> Option<Content> {
-        let Frame { data: Data::Held { content, way }, .. } = self.take_frame(at)? else { return None };
-        if way == Way::Guard {
-            return None;
-        }
-        self.nand.store(at.0, at.1, content.data, content.spare);
-        Some(content)
     }
 
     /// The second pass has.
@@ -329,7 +325,7 @@ impl Flash {
         let programmed = match frame.map(|frame| frame.data) {
             None => self.program(ppn, Content::EMPTY),
             Some(Data::Held { content, way }) => self.program_as(ppn, way, content),
-            Some(Data::Copied { from, tag }) => self.copyback(from, ppn, tag),
+            Some(Data::Copied { from, spare }) => self.copyback(from, ppn, spare.spare),
         };
         if programmed == Programmed::Failed {
             self.note_failed_page(ppn, frame);
@@ -382,13 +378,20 @@ impl Flash {
     /// The content of a page, which may wait for others.
     pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
         let at = self.address(ppn);
-        match self.assembly.frames.get(at).map(|frame| frame.data) {
-            Some(Data::Held { content, .. }) => content,
-            Some(Data::Copied { from, tag }) => {
-                let (block, page) = self.address(from);
-                self.content_at(block, page).tagged(tag)
-            }
+        match self.assembly.frames.get(at) {
+            Some(frame) => self.content_in(frame.data),
             None => self.content_at(at.0, at.1),
+        }
+    }
+
+    /// The content of a page whose data are there.
+    pub(super) fn content_in(&self, data: Data) -> Content {
+        match data {
+            Data::Held { content, .. } => content,
+            Data::Copied { from, spare } => {
+                let (block, page) = self.address(from);
+                self.content_at(block, page).tagged(spare.spare)
+            }
         }
     }
 
@@ -459,9 +462,16 @@ impl Flash {
         }
     }
 
-    /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
+    /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on, with so many reads of its blocks.
     #[inline]
-    pub(crate) fn move_run(&mut self, pages: u32, last: Ppn, to: Ppn) {
+    pub(crate) fn move_run(&mut self, pages: u32, last: Ppn, to: Ppn, reads: &[u32]) {
+        if self.gathers() {
+            let (unit, page) = (self.geometry.unit_of(last), self.page_offset(last));
+            for (lane, &reads) in (0..).zip(reads).filter(|&(_, &reads)| reads > 0) {
+                obey(self.nand.read_some(self.geometry.block_of(unit, lane), reads, page));
+            }
+            return self.gather_run(pages, unit, to);
+        }
         let ((block, last), (target, first)) = (self.address(last), self.address(to));
         obey(self.nand.read_some(block, pages, last));
         obey(self.nand.program_run(target, first, pages));

@@ -55,14 +55,7 @@ impl Flash {
     /// its plane it has from where that lies.
     pub(crate) fn give_up(&mut self, at: Ppn) {
         let Some(Frame { data, old, .. }) = self.take_frame(self.address(at)) else { return };
-        let content = match data {
-            Data::Held { content, .. } => content,
-            Data::Copied { from, tag } => {
-                let (block, page) = self.address(from);
-                self.content_at(block, page).tagged(tag)
-            }
-        };
-        self.page_buffer.push(Buffered { at, content, old });
+        self.page_buffer.push(Buffered { at, content: self.content_in(data), old });
     }
 
     /// The unit whose erase waits for a placed page.

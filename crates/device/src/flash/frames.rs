@@ -3,7 +3,7 @@
 //! Few blocks have such pages at one time, and these a few each, which come and go in order. So a block that has some has a short
 //! list of its own, in which a page is found from the front.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use base::{Block, Page, Ppn, Unit};
 use ftl::Way;
@@ -25,8 +25,8 @@ pub(super) struct Frame {
 pub(super) enum Data {
     /// In the controller, for a program of that way.
     Held { content: Content, way: Way },
-    /// In the array: the page is copied from there, inside its plane.
-    Copied { from: Ppn, tag: u128 },
+    /// In the array: the page is copied from there, inside its plane, with a spare area of its own.
+    Copied { from: Ppn, spare: Content },
 }
 
 /// The frames that are in use.
@@ -45,7 +45,7 @@ pub(super) struct Frames {
 #[derive(Clone)]
 struct FramesOfBlock {
     block: Block,
-    frames: VecDeque<(Page, Frame)>,
+    frames: Vec<(Page, Frame)>,
 }
 
 impl Frames {
@@ -84,12 +84,13 @@ impl Frames {
     }
 
     /// A page gets a frame, in place of the one that it may have.
+    #[inline(always)] // A call would pass the frame through memory, and wait for it there.
     pub(super) fn insert(&mut self, (block, page): (Block, Page), frame: Frame) {
         self.had_special |= !matches!(frame.data, Data::Held { way: Way::Plain, .. });
         let at = self.place(block).unwrap_or_else(|| self.begin_list(block));
         let frames = &mut self.lists[at].frames;
-        if frames.back().is_none_or(|(last, _)| *last < page) {
-            return frames.push_back((page, frame));
+        if frames.last().is_none_or(|(last, _)| *last < page) {
+            return frames.push((page, frame));
         }
         match frames.binary_search_by_key(&page, |(of, _)| *of) {
             Ok(at) => frames[at].1 = frame,
@@ -99,16 +100,36 @@ impl Frames {
 
     /// A page loses its frame. Returns that, if it had one.
     pub(super) fn remove(&mut self, (block, page): (Block, Page)) -> Option<Frame> {
-        let place = self.place(block)?;
-        let frames = &mut self.lists[place].frames;
-        let (_, frame) = match frames.pop_front_if(|(of, _)| *of == page) {
-            Some(first) => first,
-            None => frames.remove(frames.iter().position(|(of, _)| *of == page)?)?,
-        };
+        let frames = &self.list(block)?.frames;
+        let at = frames.iter().position(|(of, _)| *of == page)?;
+        let frame = frames[at].1;
+        self.drop(block, at..at + 1);
+        Some(frame)
+    }
+
+    /// The frames of a block from a page on, up to another, by their places in its list.
+    #[inline]
+    pub(super) fn range(&self, block: Block, first: Page, last: Page) -> Range<usize> {
+        let frames = self.list(block).map_or(&[][..], |list| &list.frames);
+        let count = |most: Page| frames.iter().take_while(|(page, _)| *page <= most).count();
+        first.minus(1).map_or(0, count)..count(last)
+    }
+
+    /// A page and its frame, by the place.
+    #[inline]
+    pub(super) fn at(&self, block: Block, at: usize) -> (Page, Frame) {
+        self.list(block).expect("a block with frames").frames[at]
+    }
+
+    /// Pages lose their frames, by the places.
+    #[inline]
+    pub(super) fn drop(&mut self, block: Block, range: Range<usize>) {
+        let Some(list) = self.place(block) else { return };
+        let frames = &mut self.lists[list].frames;
+        frames.drain(range);
         if frames.is_empty() {
             self.free.push(std::mem::take(&mut self.places[block.index()]));
         }
-        Some(frame)
     }
 
     /// Where the list of a block is, if it has frames.
@@ -128,7 +149,7 @@ impl Frames {
             self.places.resize(block.index() + 1, 0);
         }
         let number = self.free.pop().unwrap_or_else(|| {
-            self.lists.push(FramesOfBlock { block, frames: VecDeque::new() });
+            self.lists.push(FramesOfBlock { block, frames: Vec::new() });
             self.lists.len() as u32
         });
         self.places[block.index()] = number;

@@ -6,6 +6,7 @@
 
 use base::{Block, Page, Ppn, Slot, Unit};
 use ftl::{PagePayload, Placed, Way};
+use nand::StoreKind;
 
 use super::assembly::Wordlines;
 use super::faults::{Fate, Found};
@@ -24,22 +25,46 @@ impl Flash {
         let (block, page) = self.address(placed.at);
         self.note_mode(placed);
         // Blocks of LSB pages have one page to a wordline, and a page that is programmed once more is there already.
-        if placed.way == Way::Again || self.nand.together_in(block) == 1 {
+        if placed.way == Way::Again || self.geometry.parts == 1 && self.nand.together_in(block) == 1 {
             let programmed = self.program_as(placed.at, placed.way, content);
             if programmed == Programmed::Done && matches!(placed.holds, PagePayload::Data(_)) && !self.is_off() {
                 self.assembly.landed.push(Stamp::unpack(content.data));
             }
             return programmed;
         }
-        let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
-        let old = self.hold_back(old);
-        self.assembly.frames.insert((block, page), Frame { data, is_needed, old });
+        self.keep_at((block, page), placed, content, old);
         self.program_if_whole(placed.at, (block, page))
+    }
+
+    /// Several pages that follow each other can be placed at once: they store nothing, and wait for those of their row.
+    pub(super) fn gathers_runs(&self) -> bool {
+        let stores_nothing = self.nand.stores() == StoreKind::Nothing && !self.supply.is_watched();
+        self.geometry.parts > 1 && self.assembly.wordlines == Wordlines::ByPage && stores_nothing
+    }
+
+    /// Places so many pages of a unit from one place on, where that holds. Rows that are placed as a whole need no frames.
+    pub(super) fn gather_run(&mut self, pages: u32, unit: Unit, to: Ppn) {
+        let (row, end) = (self.geometry.row_slots(), to.0 + pages);
+        let mut at = to.0;
+        while at < end {
+            let whole = if self.geometry.begins_row(Ppn(at)) && at + row <= end { row } else { 1 };
+            let placed = Ppn(at + whole - 1);
+            let address = self.address(placed);
+            if whole == 1 {
+                let old = self.hold_back(Some(unit));
+                let data = Data::Held { content: Content::EMPTY, way: Way::Plain };
+                self.assembly.frames.insert(address, Frame { data, is_needed: true, old });
+            }
+            self.program_if_whole(placed, address).expect_done();
+            at += whole;
+        }
     }
 
     /// Programs the unit of a placed page, which lies there, if it is the last one of that.
     pub(super) fn program_if_whole(&mut self, at: Ppn, (block, page): (Block, Page)) -> Programmed {
-        if self.nand.last_of_wordline(block, page) != page || !self.in_program(at).completes {
+        // Most are told by less than their wordline.
+        let ends_row = self.geometry.parts == 1 || self.geometry.begins_row(Ppn(at.0 + 1));
+        if !ends_row || self.nand.last_of_wordline(block, page) != page {
             return Programmed::Done;
         }
         for block in self.blocks_programmed_with(block) {
@@ -62,7 +87,7 @@ impl Flash {
     /// Programs a unit, whose last page that is.
     pub(super) fn program_unit(&mut self, block: Block, last: Page) -> Programmed {
         self.pass(block, last, |flash| {
-            flash.pages_of_unit(block, last).for_each(|page| flash.program_page(block, page));
+            flash.program_pages(block, last);
             flash.land(block, last);
         })
     }
@@ -101,7 +126,7 @@ impl Flash {
     /// The first pass over a wordline, whose last page that is. Its data stay in frames for the second one.
     pub(super) fn first_pass(&mut self, block: Block, last: Page) -> Programmed {
         self.pass(block, last, |flash| {
-            flash.pages_of_unit(block, last).for_each(|page| flash.program_page(block, page));
+            flash.program_pages(block, last);
             obey(flash.nand.first_pass(block, last));
         })
     }
@@ -114,6 +139,16 @@ impl Flash {
         })
     }
 
+    /// The array programs these, all that it does not have.
+    fn program_pages(&mut self, block: Block, last: Page) {
+        let pages = self.pages_of_unit(block, last);
+        if self.assembly.frames.had_special {
+            return pages.for_each(|page| self.program_page(block, page));
+        }
+        let (first, end) = (self.nand.blocks()[block.index()].next_page, last.number() + 1);
+        obey(self.nand.program_run(block, Page::new(first.into()), end.saturating_sub(first.into())));
+    }
+
     /// The pages of a unit that the array does not have; an earlier run may have left some there.
     fn pages_of_unit(&self, block: Block, last: Page) -> impl Iterator<Item = Page> + use<> {
         Page::all(u32::from(self.nand.blocks()[block.index()].next_page)..last.number() + 1)
@@ -121,15 +156,19 @@ impl Flash {
 
     /// The array has a unit, whose last page that is.
     fn land(&mut self, block: Block, last: Page) {
-        let end = last.number() + 1;
-        for page in Page::all(end - self.nand.together_in(block)..end) {
-            if let Some(content) = self.store_frame((block, page))
-                && !self.assembly.is_open
-                && ftl::page_of(content.spare).is_some()
-            {
+        let first = Page::new(last.number() + 1 - self.nand.together_in(block));
+        let frames = self.assembly.frames.range(block, first, last);
+        for at in frames.clone() {
+            let (page, Frame { data, old, .. }) = self.assembly.frames.at(block, at);
+            old.into_iter().for_each(|unit| self.let_go(unit));
+            // Guard pages hold nothing, and what was copied is there.
+            let Data::Held { content, way: Way::Plain | Way::BeginsLsbOnly | Way::Again } = data else { continue };
+            self.nand.store(block, page, content.data, content.spare);
+            if !self.assembly.is_open && ftl::page_of(content.spare).is_some() {
                 self.assembly.landed.push(Stamp::unpack(content.data));
             }
         }
+        self.assembly.frames.drop(block, frames);
     }
 
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as

@@ -56,6 +56,7 @@ pub(crate) struct Flash {
 
 /// Content of a page: a word that stands for its data, and the spare area. All zero where pages store nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(8))] // A frame is 56 bytes then, and 80 without.
 pub(crate) struct Content {
     /// A [`Stamp`], in place of the data.
     pub(crate) data: u64,
@@ -309,10 +310,14 @@ impl Flash {
         obey(self.nand.read_run(block, page, pages));
     }
 
-    /// Whether pages of a unit can be moved several at once: it is an ordinary block, and pages store nothing.
+    /// Whether pages of a unit can be moved several at once: its blocks are ordinary, pages store nothing, and wait for their row at most.
     #[inline]
     pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
-        self.geometry.unit_width == 1 && self.nand.takes_runs(Block::new(unit.number())) && !self.gathers()
+        if !self.gathers() {
+            return self.geometry.unit_width == 1 && self.nand.takes_runs(Block::new(unit.number()));
+        }
+        let takes_runs = |lane| self.nand.takes_runs(self.geometry.block_of(unit, lane));
+        self.gathers_runs() && (0..self.geometry.unit_width).all(takes_runs)
     }
 
     /// Erases the blocks of a reclaim unit; returns how many they are.

@@ -65,13 +65,13 @@ impl Ahead {
     ///
     /// The host has just written so many pages to the domain. Where collections keep step with the host, as much is collected as is due
     /// for these, and only near the reserve; other schedules do not ask how many they are.
+    #[inline]
     pub fn begin(self, ftl: &mut Ftl, domain: Domain, written: u32) -> bool {
-        if ftl.work(domain).is_some() {
-            return false;
-        }
         let most = ftl.most_spare;
         delegate!(&mut ftl.mapping, ftl => {
-            most.is_some_and(|most| ftl.spare_units(domain) <= most) && CollectsAhead::begin_forward(ftl, domain, written)
+            most.is_some_and(|most| ftl.spare_units(domain) <= most)
+                && super::mapping::Mapping::work(ftl, domain).is_none()
+                && CollectsAhead::begin_forward(ftl, domain, written)
         })
     }
 
@@ -157,7 +157,7 @@ mod tests {
             false
         }
 
-        fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
+        fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn, _: &[u32]) {
             unreachable!("pages are moved one by one");
         }
 

@@ -24,7 +24,9 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
         self.kernel.prefetch_map(lpn);
-        self.mechanisms.prefetch(lpn);
+        if !self.is_quiet() {
+            self.mechanisms.prefetch(lpn);
+        }
     }
 
     #[inline]

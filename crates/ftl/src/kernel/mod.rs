@@ -31,7 +31,7 @@ use fill::FillUps;
 pub(crate) use gc::Job;
 pub use gc::Why;
 use place::PackedFrontier;
-pub(crate) use place::{Frontier, Placement};
+pub(crate) use place::{FAR_AHEAD, Frontier, Placement, RunReads};
 pub use saved::{Keeping, Kept, Saved};
 pub use spare::{IDENTITY, page_of, write_of};
 pub(crate) use spare::{PageKind, Spare, parity_home};

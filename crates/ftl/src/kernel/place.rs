@@ -41,7 +41,28 @@ pub(crate) struct MovedRun {
     pub(crate) to: Ppn,
     /// The slot of the old unit up to which they moved.
     pub(crate) next: Slot,
+    /// The unit that they came to, if they filled it.
+    pub(crate) filled: Option<Unit>,
 }
+
+/// Blocks that a unit has at most: a die has no more planes.
+const LANES: usize = 16;
+
+/// The flash pages that pages of a unit are read with, one after the other.
+pub(crate) struct RunReads {
+    /// The last one, counted over the device.
+    last: Option<u32>,
+    /// How many they are, by block of the unit.
+    pub(crate) of_lane: [u32; LANES],
+}
+
+impl RunReads {
+    /// None.
+    pub(crate) const NONE: RunReads = RunReads { last: None, of_lane: [0; LANES] };
+}
+
+/// How many pages ahead of the one that moves their own entries are.
+pub(crate) const FAR_AHEAD: u32 = 512;
 
 /// How many pages ahead of the one that moves map entries are asked for.
 const AHEAD: usize = PREFETCH_DISTANCE as usize;
@@ -198,8 +219,15 @@ impl Kernel {
     }
 
     /// Moves valid pages of a unit in work, from a slot on and in order, to where the next pages of a stream go, as many as its active
-    /// block takes. `None` if no valid page is left.
-    pub(crate) fn move_run(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Slot) -> Option<MovedRun> {
+    /// block takes. `None` if no valid page is left. The flash pages that they are read with are counted where these have `PARTS`.
+    #[inline(always)] // A call would pass its result through memory.
+    pub(crate) fn move_run<const PARTS: bool>(
+        &mut self,
+        domain: Domain,
+        stream: Stream,
+        (unit, from): (Unit, Slot),
+        reads: &mut RunReads,
+    ) -> Option<MovedRun> {
         let first = self.geometry.ppn(unit, Slot::FIRST).index();
         let end = first + self.geometry.unit_slots() as usize;
         let mut at = (first + from.index()..end).find(|&at| self.reverse[at] != NONE)?;
@@ -216,6 +244,9 @@ impl Kernel {
             }
             let lpn = std::mem::replace(&mut self.reverse[at], NONE);
             if lpn != NONE {
+                if PARTS {
+                    self.note_read(Ppn(at as u32), reads);
+                }
                 self.bind(Lpn(lpn), Ppn(next));
                 (next, last) = (next + 1, at);
             }
@@ -224,8 +255,20 @@ impl Kernel {
         let pages = next - to.0;
         self.units[unit.index()].valid -= pages as u16;
         self.units[target.index()].valid += pages as u16;
-        self.advance(domain, stream, target, Slot::new(slot.number() + pages - 1));
-        Some(MovedRun { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32) })
+        let filled = self.advance(domain, stream, target, Slot::new(slot.number() + pages - 1));
+        Some(MovedRun { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32), filled })
+    }
+
+    /// A page of a unit is read before it moves. Further ones are asked for: a unit may be larger than what the processor keeps nearest.
+    #[inline(always)]
+    fn note_read(&self, page: Ppn, reads: &mut RunReads) {
+        let flash_page = Some(self.geometry.flash_page_of(page));
+        if std::mem::replace(&mut reads.last, flash_page) != flash_page {
+            let (_, slot) = self.geometry.unit_and_slot(page);
+            reads.of_lane[self.geometry.lane_of_slot(slot) as usize] += 1;
+            let by = self.geometry.slot_ahead(slot, FAR_AHEAD).number() - slot.number();
+            self.reverse.prefetch(page.index() + by as usize);
+        }
     }
 
     /// Uses up a slot of a frontier for a page that holds nothing.
