@@ -220,7 +220,7 @@ impl Kernel {
 
     /// Moves valid pages of a unit in work, from a slot on and in order, to where the next pages of a stream go, as many as its active
     /// block takes. `None` if no valid page is left. The flash pages that they are read with are counted where these have `PARTS`.
-    #[inline(always)] // A call would pass its result through memory.
+    #[inline]
     pub(crate) fn move_run<const PARTS: bool>(
         &mut self,
         domain: Domain,
