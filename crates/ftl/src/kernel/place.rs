@@ -1,6 +1,6 @@
 //! Active blocks: the unit that each stream of a domain fills, and the slot that comes next.
 
-use base::{Domain, Lpn, Ppn, Slot, Unit};
+use base::{Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use super::{Density, Kernel, NONE, PREFETCH_DISTANCE, Stream};
 use crate::pool::FreePool;
@@ -59,6 +59,18 @@ pub(crate) struct RunReads {
 impl RunReads {
     /// None.
     pub(crate) const NONE: RunReads = RunReads { last: None, of_lane: [0; LANES] };
+
+    /// A page is read before it moves. Returns true if its flash page was not the last one.
+    #[inline(always)]
+    fn note(&mut self, geometry: &Geometry, page: Ppn) -> bool {
+        let flash_page = Some(geometry.flash_page_of(page));
+        let is_new = std::mem::replace(&mut self.last, flash_page) != flash_page;
+        if is_new {
+            let (_, slot) = geometry.unit_and_slot(page);
+            self.of_lane[geometry.lane_of_slot(slot) as usize] += 1;
+        }
+        is_new
+    }
 }
 
 /// How many pages ahead of the one that moves their own entries are.
@@ -228,47 +240,44 @@ impl Kernel {
         (unit, from): (Unit, Slot),
         reads: &mut RunReads,
     ) -> Option<MovedRun> {
-        let first = self.geometry.ppn(unit, Slot::FIRST).index();
-        let end = first + self.geometry.unit_slots() as usize;
-        let mut at = (first + from.index()..end).find(|&at| self.reverse[at] != NONE)?;
+        let from = self.next_valid(unit, from)?;
         let Frontier { unit: target, slot } = self.open_frontier(domain, stream);
-        let to = self.geometry.ppn(target, slot);
-        let (mut next, full) = (to.0, to.0 + self.geometry.slots_left(slot));
-        let mut last = at;
-        for coming in at..(at + AHEAD).min(end) {
-            self.prefetch_copy(Ppn(coming as u32));
-        }
-        while at < end && next < full {
-            if at + AHEAD < end {
-                self.prefetch_copy(Ppn((at + AHEAD) as u32));
-            }
-            let lpn = std::mem::replace(&mut self.reverse[at], NONE);
+        let (first, to) = (self.geometry.ppn(unit, from), self.geometry.ppn(target, slot));
+        let (end, full) = (first.0 + self.geometry.slots_left(from), to.0 + self.geometry.slots_left(slot));
+        let Kernel { map, reverse, geometry, .. } = self;
+        let map = &mut **map;
+        let [old, new] = reverse
+            .get_disjoint_mut([first.index()..end as usize, to.index()..full as usize])
+            .expect("no victim is an active block");
+        let ask = |map: &[u32], lpn: u32| {
             if lpn != NONE {
-                if PARTS {
-                    self.note_read(Ppn(at as u32), reads);
+                engine::prefetch(map, lpn as usize);
+            }
+        };
+        old.iter().take(AHEAD).for_each(|&lpn| ask(map, lpn));
+        let (mut at, mut last, mut pages) = (0, 0, 0);
+        while at < old.len() && pages < new.len() {
+            if let Some(&coming) = old.get(at + AHEAD) {
+                ask(map, coming);
+            }
+            let lpn = std::mem::replace(&mut old[at], NONE);
+            if lpn != NONE {
+                // Further ones are asked for: a unit may be larger than what the processor keeps nearest.
+                let far = at + FAR_AHEAD as usize;
+                if PARTS && reads.note(geometry, Ppn(first.0 + at as u32)) && far < old.len() {
+                    engine::prefetch(old, far);
                 }
-                self.bind(Lpn(lpn), Ppn(next));
-                (next, last) = (next + 1, at);
+                new[pages] = lpn;
+                map[lpn as usize] = to.0 + pages as u32;
+                (pages, last) = (pages + 1, at);
             }
             at += 1;
         }
-        let pages = next - to.0;
+        let (pages, last) = (pages as u32, Ppn(first.0 + last as u32));
         self.units[unit.index()].valid -= pages as u16;
         self.units[target.index()].valid += pages as u16;
         let filled = self.advance(domain, stream, target, Slot::new(slot.number() + pages - 1));
-        Some(MovedRun { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32), filled })
-    }
-
-    /// A page of a unit is read before it moves. Further ones are asked for: a unit may be larger than what the processor keeps nearest.
-    #[inline(always)]
-    fn note_read(&self, page: Ppn, reads: &mut RunReads) {
-        let flash_page = Some(self.geometry.flash_page_of(page));
-        if std::mem::replace(&mut reads.last, flash_page) != flash_page {
-            let (_, slot) = self.geometry.unit_and_slot(page);
-            reads.of_lane[self.geometry.lane_of_slot(slot) as usize] += 1;
-            let by = self.geometry.slot_ahead(slot, FAR_AHEAD).number() - slot.number();
-            self.reverse.prefetch(page.index() + by as usize);
-        }
+        Some(MovedRun { pages, last, to, next: Slot::new(from.number() + at as u32), filled })
     }
 
     /// Uses up a slot of a frontier for a page that holds nothing.
