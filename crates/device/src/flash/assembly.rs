@@ -423,6 +423,12 @@ impl Flash {
         obey(self.nand.program(block, page));
     }
 
+    /// So many pages of a block that follow each other, likewise.
+    #[inline(always)] // Once per run of a collection.
+    pub(super) fn array_programs_run(&mut self, block: Block, first: Page, pages: u32) {
+        obey(self.nand.program_run(block, first, pages));
+    }
+
     /// A page in any way, to the end or not.
     pub(super) fn array_programs_as(&mut self, block: Block, page: Page, way: Way, ends: bool) {
         let mode = match way {
@@ -474,7 +480,7 @@ impl Flash {
         }
         let ((block, last), (target, first)) = (self.address(last), self.address(to));
         obey(self.nand.read_some(block, pages, last));
-        obey(self.nand.program_run(target, first, pages));
+        self.array_programs_run(target, first, pages);
     }
 
     /// Programs a page where pages store nothing and units are blocks.

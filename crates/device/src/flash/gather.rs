@@ -146,7 +146,7 @@ impl Flash {
             return pages.for_each(|page| self.program_page(block, page));
         }
         let (first, end) = (self.nand.blocks()[block.index()].next_page, last.number() + 1);
-        obey(self.nand.program_run(block, Page::new(first.into()), end.saturating_sub(first.into())));
+        self.array_programs_run(block, Page::new(first.into()), end.saturating_sub(first.into()));
     }
 
     /// The pages of a unit that the array does not have; an earlier run may have left some there.
