@@ -30,10 +30,13 @@ pub(crate) enum Mechanism {
     /// Refresh of blocks in which a read was retried, of data that are 20 days old on the device of the TBM paper; 7 requests of 10
     /// read. Without time there is none.
     Refresh,
+    /// All five papers' systems together, as the study of combinations has them, with GC forwarding; 7 requests of 10 read. Forwarding
+    /// takes time.
+    Stack,
 }
 
 impl Mechanism {
-    pub(crate) const ALL: [Mechanism; 8] = [
+    pub(crate) const ALL: [Mechanism; 9] = [
         Mechanism::TwinBlocks,
         Mechanism::AdaptiveGcMix,
         Mechanism::MapInFlash,
@@ -42,6 +45,7 @@ impl Mechanism {
         Mechanism::RestrictedCopyback,
         Mechanism::ReadDisturb,
         Mechanism::Refresh,
+        Mechanism::Stack,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -54,12 +58,13 @@ impl Mechanism {
             Mechanism::RestrictedCopyback => "rcpb",
             Mechanism::ReadDisturb => "ipr",
             Mechanism::Refresh => "refresh",
+            Mechanism::Stack => "stack",
         }
     }
 
     /// True if there is a row of it, with time or without.
     pub(crate) fn has_row(self, timed: bool) -> bool {
-        timed || self != Mechanism::Refresh
+        timed || !matches!(self, Mechanism::Refresh | Mechanism::Stack)
     }
 
     /// True if a device with it can be saved and started from a file.
@@ -74,6 +79,7 @@ impl Mechanism {
             Mechanism::HybridMapping => "gcf-cf",
             Mechanism::RestrictedCopyback => "rcftl-small",
             Mechanism::ReadDisturb => "ipr",
+            Mechanism::Stack => "modern-tlc-small",
         }
     }
 
@@ -109,6 +115,28 @@ impl Mechanism {
                 "ftl.refresh.errors.retries=0",
                 "workload.read_fraction=0.7",
             ],
+            // Spare space of 22 %, as the study has it.
+            Mechanism::Stack => &[
+                "device.chips_per_channel=1",
+                "device.blocks_per_plane=208",
+                "device.pages_per_block=288",
+                "device.wear.pe_cycles=1500",
+                "device.wear.read_limit=[5000, 50000]",
+                "ftl.allocation=F2",
+                "ftl.reclaim_unit=twin",
+                "ftl.migration=rcpb",
+                "ftl.gc_schedule=forwarding",
+                "ftl.read_disturb.ipr.low_density=0.1",
+                "ftl.read_disturb.ipr.monitor=0.1",
+                "ftl.read_disturb.ipr.pool=0.2",
+                "ftl.paired_page=gcmix",
+                "ftl.separation=none",
+                "ftl.wear_leveling.static.threshold=50",
+                "ftl.write_buffer.lru.size=16MiB",
+                "ftl.scheduler.paq.max_wait=0ns",
+                "workload.generator=uniform",
+                "workload.read_fraction=0.7",
+            ],
         };
         let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         sets.push("device.user_capacity=24GiB".into());
@@ -128,7 +156,8 @@ impl Mechanism {
             | Mechanism::TwinBlocks
             | Mechanism::RestrictedCopyback
             | Mechanism::ReadDisturb
-            | Mechanism::Refresh => "run.precondition.random=1x",
+            | Mechanism::Refresh
+            | Mechanism::Stack => "run.precondition.random=1x",
         }
     }
 }
@@ -148,7 +177,7 @@ impl MechanismRun {
         };
         let mix = match self.mechanism {
             Mechanism::ReadDisturb => "read",
-            Mechanism::Refresh => "mixed",
+            Mechanism::Refresh | Mechanism::Stack => "mixed",
             _ => "write",
         };
         format!("{}-24g-{mix}-{mechanism}", if self.timed { "timed" } else { "count" })
@@ -173,7 +202,7 @@ impl MechanismRun {
             (Mechanism::RestrictedCopyback, true) => 1 << 19,
             (Mechanism::ReadDisturb, false) => 16 << 20,
             (Mechanism::ReadDisturb, true) => 2 << 20,
-            (Mechanism::Refresh, _) => 1 << 19,
+            (Mechanism::Refresh | Mechanism::Stack, _) => 1 << 19,
         }
     }
 
