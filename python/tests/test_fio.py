@@ -242,6 +242,15 @@ REFUSALS = {
     "[a]\nrate_process=odd\n": ("`rate_process` cannot be", 2),
     "[a]\nrate_iops=9\n[b]\nstonewall\n": ("waits for the jobs before it", 4),
     "[a]\ninclude other.fio\n": ("`include` is not carried out", 2),
+    "[a]\ndataplacement=fdp\nplids=0,x\n": ("`x` is no placement identifier", 3),
+    "[a]\ndataplacement=fdp\nplids=0,,1\n": ("`` is no placement identifier", 3),
+    "[a]\nfdp=1\nfdp_pli=4-2\n": ("`4-2` is no placement identifier", 3),
+    "[a]\nfdp=1\nplids=0-65536\n": ("`0-65536` is no placement identifier", 3),
+    "[a]\nfdp=1\nplids=0-128\n": ("`plids` has 129 placement identifiers", 3),
+    "[a]\ndataplacement=streams\n": ("does not say which streams", 2),
+    "[a]\nplid_select=scheme\n": ("no file of ranges is read", 2),
+    "[a]\nplid_select=round-robin\n": ("`plid_select` cannot be `round-robin`", 2),
+    "[a]\ndp_scheme=x\n": ("no file of ranges is read", 2),
     "[a]\nfilename=${FTLAB_NO_SUCH_VARIABLE}\n": ("the environment has no variable", 2),
 }  # fmt: skip
 
@@ -330,6 +339,32 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
             continue
         ftlab.resolve(made.config)
     assert not others
+
+
+@pytest.mark.parametrize(
+    ("words", "hint", "select"),
+    [
+        ("dataplacement=fdp\nplids=2", 2, None),
+        ("dataplacement=fdp\nplids=2,0,1", [0, 1, 2], "round-robin"),
+        ("dataplacement=streams\nplids=1, 3-4\nplid_select=random", [1, 3, 4], "random"),
+        ("fdp=1\nfdp_pli=1,1,0\nfdp_pli_select=roundrobin", [0, 1, 1], "round-robin"),
+        ("fdp=1", [0, 1, 2, 3], "round-robin"),
+        ("dataplacement=none\nplids=1,2", None, None),
+        ("plids=1,2", None, None),
+    ],
+)
+def test_identifiers_are_taken_as_fio_takes_them(words: str, hint: Any, select: str | None) -> None:
+    job = JobFile(f"[a]\nrw=write\n{words}\n")
+    found = plan(job, CAPACITY, handles=4).config["workload"]
+    assert (found.get("hint"), found.get("hint_select")) == (hint, select)
+
+
+def test_writes_of_a_job_take_the_identifiers_of_the_drive_in_turns(tiny: Path) -> None:
+    job = JobFile("[a]\nrw=write\nbs=4k\nsize=1m\ndataplacement=fdp\n")
+    sets = ["ftl.separation.fdp.handles=2", "run.precondition=none", "device.blocks_per_plane=64"]
+    result, _ = running.run(tiny, job, sets=sets)
+    first, second = result.summary["policy"]["separation"]["written_pages"]
+    assert first == second > 0
 
 
 JOBS = """

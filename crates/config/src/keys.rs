@@ -4,7 +4,9 @@
 use base::{ARBITRATIONS, Cell, Choice, Multiplane, ProgramOrder};
 
 use crate::Registry;
-use crate::model::{BackwardsTime, Checks, Discards, Executor, OutOfRange, Payload, Priority, Replay, Retention};
+use crate::model::{
+    BackwardsTime, Checks, Discards, Executor, HintSelect, OutOfRange, Payload, Priority, Replay, Retention,
+};
 
 /// Values that are one of a few names.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -33,6 +35,7 @@ words! {
     Replay { "open" => Replay::Open, "closed" => Replay::Closed, "paced" => Replay::Paced, "batch" => Replay::Batch }
     Priority { "urgent" => Priority::Urgent, "weighted" => Priority::Weighted }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
+    HintSelect { "round-robin" => HintSelect::RoundRobin, "random" => HintSelect::Random }
     Discards { "trim" => Discards::Trim, "ignore" => Discards::Ignore }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
     Executor { "count" => Executor::Count, "timed" => Executor::Timed, "device" => Executor::Device }
@@ -54,6 +57,8 @@ pub(crate) enum Kind {
     Count { min: u64, max: u64 },
     /// An array of whole numbers.
     Counts { min: u64, max: u64 },
+    /// A whole number, or an array of one to so many.
+    CountOrCounts { min: u64, max: u64, most: usize },
     /// An array of numbers.
     Numbers { min: f64, max: f64 },
     /// A number; `above` excludes the lower bound itself.
@@ -637,10 +642,17 @@ const AFTER_FTL: &[Key] = &[
     key(
         "workload",
         "hint",
-        count(0, u16::MAX as u64),
+        Kind::CountOrCounts { min: 0, max: u16::MAX as u64, most: 128 },
         "0",
         "Where its writes are wanted that do not say it themselves: a stream, a placement identifier or a lifetime, by what \
-         `ftl.separation` has for hints; 0: nothing is said. A drive without any ignores it.",
+         `ftl.separation` has for hints; 0: nothing is said. Of an array each write takes one. A drive without any ignores it.",
+    ),
+    key(
+        "workload",
+        "hint_select",
+        Kind::Word(names::<HintSelect>),
+        "\"round-robin\"",
+        "Which of several hints a write takes: `round-robin`, the one behind that of the write before; `random`, any.",
     ),
     key(
         "workload",

@@ -235,6 +235,15 @@ pub enum Discards {
     Ignore,
 }
 
+/// The hint that a write takes of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintSelect {
+    /// The one behind that of the write before.
+    RoundRobin,
+    /// Any, each as likely as another.
+    Random,
+}
+
 /// `[workload]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -257,8 +266,10 @@ pub struct Workload {
     pub discards: Discards,
     /// Skip lines that cannot be read, and count them, instead of stopping at the first.
     pub skip_bad: bool,
-    /// Where writes are wanted that do not say it themselves: see [`base::Request::hint`].
-    pub hint: u16,
+    /// Where writes are wanted that do not say it themselves: see [`base::Request::hint`]. One, or several that writes take in turns.
+    pub hint: Vec<u16>,
+    /// Which of several is the next one's.
+    pub hint_select: HintSelect,
     /// Equal parts of the addresses, each of which has the hint of the one before and one more.
     pub hint_parts: u16,
     /// The places that are sampled, on a device that is a part of the whole; `None`: all. No key: [`crate::sample::part`].
@@ -278,7 +289,8 @@ impl Workload {
             backwards_time: BackwardsTime::Clamp,
             discards: Discards::Trim,
             skip_bad: false,
-            hint: 0,
+            hint: vec![0],
+            hint_select: HintSelect::RoundRobin,
             hint_parts: 1,
             share: None,
         }

@@ -227,7 +227,11 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     keys.extend(workload.end.requests.map(|requests| ("requests", json!(requests))));
     keys.extend(workload.end.rounds.map(|rounds| ("rounds", json!(rounds))));
     keys.push(("address_offset", json!(print_size(workload.address_offset))));
-    keys.extend((workload.hint > 0).then(|| ("hint", json!(workload.hint))));
+    match &workload.hint[..] {
+        [] | [0] => {}
+        [hint] => keys.push(("hint", json!(hint))),
+        hints => keys.extend([("hint", json!(hints)), ("hint_select", json!(workload.hint_select.word()))]),
+    }
     keys.extend((workload.hint_parts > 1).then(|| ("hint_parts", json!(workload.hint_parts))));
     let is_trace = matches!(workload.source, Source::Trace { .. });
     if is_trace || workload.address_offset > 0 {

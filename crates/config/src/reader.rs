@@ -1,5 +1,6 @@
 //! Typed access to the keys that were given, with each key's declared type, range and default.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use base::{Choice, Duration, Own, Param, ParamKind, ParamValue, Selection};
@@ -29,6 +30,9 @@ pub(crate) fn expected(kind: Kind) -> String {
     match kind {
         Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
         Kind::Counts { min, max } => format!("an array of whole numbers from {min} to {max}"),
+        Kind::CountOrCounts { min, max, most } => {
+            format!("a whole number from {min} to {max}, or an array of 1 to {most} such")
+        }
         Kind::Numbers { min, max } => format!("an array of numbers from {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
@@ -119,7 +123,12 @@ impl<'a> Reader<'a> {
             .label(format!("found {}; expected {}", node.found(), expected(kind)));
         if matches!(
             kind,
-            Kind::Count { .. } | Kind::Depth { .. } | Kind::Number { .. } | Kind::Ratio { .. } | Kind::Bool
+            Kind::Count { .. }
+                | Kind::CountOrCounts { .. }
+                | Kind::Depth { .. }
+                | Kind::Number { .. }
+                | Kind::Ratio { .. }
+                | Kind::Bool
         ) {
             diagnostic = diagnostic.maybe_hint(without_quotes(node).or_else(|| respelt(node, kind)));
         }
@@ -186,20 +195,36 @@ impl<'a> Reader<'a> {
             self.wrong_type(path, &node, kind);
             return None;
         };
-        let mut numbers = Vec::with_capacity(items.len());
-        for item in items {
-            let Value::Integer(number) = item.value else {
-                self.wrong_type(path, item, kind);
-                return None;
-            };
-            let number = number.and_then(|number| u64::try_from(number).ok());
-            let Some(number) = number.filter(|number| (min..=max).contains(number)) else {
-                self.out_of_range(path, item, kind);
-                return None;
-            };
-            numbers.push(u32::try_from(number).ok()?);
+        items.iter().map(|item| self.item_of(path, item, kind, min..=max)).collect()
+    }
+
+    /// A whole number or an array of them.
+    pub(crate) fn count_or_counts(&mut self, path: &str) -> Option<Vec<u32>> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::CountOrCounts { min, max, most } = kind else { panic!("`{path}` is no count or array of counts") };
+        let items = match &node.value {
+            Value::Array(items) => &items[..],
+            _ => std::slice::from_ref(&node),
+        };
+        if !(1..=most).contains(&items.len()) {
+            let title = format!("`{path}` has {} numbers", items.len());
+            self.problem(&node.place, title, format!("expected {}", expected(kind)));
+            return None;
         }
-        Some(numbers)
+        items.iter().map(|item| self.item_of(path, item, kind, min..=max)).collect()
+    }
+
+    /// One of the numbers of an array.
+    fn item_of(&mut self, path: &str, item: &Node, kind: Kind, range: RangeInclusive<u64>) -> Option<u32> {
+        let Value::Integer(number) = item.value else {
+            self.wrong_type(path, item, kind);
+            return None;
+        };
+        let number = number.and_then(|number| u64::try_from(number).ok()).filter(|number| range.contains(number));
+        if number.is_none() {
+            self.out_of_range(path, item, kind);
+        }
+        u32::try_from(number?).ok()
     }
 
     /// An array of numbers.

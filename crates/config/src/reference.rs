@@ -122,6 +122,10 @@ fn schema(kind: Kind) -> Value {
         Kind::Counts { min, max } => {
             json!({ "type": "array", "items": { "type": "integer", "minimum": min, "maximum": max } })
         }
+        Kind::CountOrCounts { min, max, most } => {
+            let one = json!({ "type": "integer", "minimum": min, "maximum": max });
+            json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1, "maxItems": most }] })
+        }
         Kind::Numbers { min, max } => {
             json!({ "type": "array", "items": { "type": "number", "minimum": min, "maximum": max } })
         }

@@ -9,8 +9,8 @@ use crate::keys::{
     ARRIVALS, BLOCKS_PER_PLANE_MAX, BLOCKS_PER_PLANE_MIN, GENERATOR_ONLY, Kind, TRACE_ONLY, Word, is_static_order,
 };
 use crate::model::{
-    BackwardsTime, Config, Device, Discards, End, Executor, Generator, Host, OutOfRange, Precondition, Replay,
-    Retention, Run, Source, Timing, Wear, Workload, in_step,
+    BackwardsTime, Config, Device, Discards, End, Executor, Generator, HintSelect, Host, OutOfRange, Precondition,
+    Replay, Retention, Run, Source, Timing, Wear, Workload, in_step,
 };
 use crate::reader::{READS_MAX, Reader, expected};
 use crate::sample;
@@ -568,7 +568,9 @@ pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs
     let backwards_time: Option<BackwardsTime> = reader.word("workload.backwards_time");
     let discards: Option<Discards> = reader.word("workload.discards");
     let skip_bad = reader.flag("workload.skip_bad");
-    let (hint, hint_parts) = (reader.count32("workload.hint"), reader.count32("workload.hint_parts"));
+    let (hint, hint_parts) = (reader.count_or_counts("workload.hint"), reader.count32("workload.hint_parts"));
+    let hint_select: Option<HintSelect> = reader.word("workload.hint_select");
+    hints(reader, hint.as_deref(), hint_parts);
     let sound = reader.problems.len() == ends;
     if sound && needs_end && matches!(source, Some(Source::Generator(_))) && end == End::default() {
         let label = "expected `workload.volume`, for example \"2x\" (of the user capacity), or `workload.requests`";
@@ -588,10 +590,25 @@ pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs
         backwards_time: backwards_time?,
         discards: discards?,
         skip_bad: skip_bad?,
-        hint: hint? as u16,
+        hint: hint?.into_iter().map(|hint| hint as u16).collect(),
+        hint_select: hint_select?,
         hint_parts: hint_parts? as u16,
         share: None,
     })
+}
+
+/// Several hints are taken in turns, and by nothing else.
+fn hints(reader: &mut Reader<'_>, hints: Option<&[u32]>, parts: Option<u32>) {
+    let [hint, select, several_parts] = ["workload.hint", "workload.hint_select", "workload.hint_parts"];
+    let has_several = hints.is_some_and(|hints| hints.len() > 1);
+    if has_several && parts.is_some_and(|parts| parts > 1) {
+        let title = "a write has a hint by its address or in its turn, not both";
+        reader.clash(&[hint, several_parts], title, "expected one `hint`, or no `hint_parts`");
+    }
+    if hints.is_some() && !has_several && reader.tree.get(select).is_some() {
+        let title = "`workload.hint_select` chooses among several hints, and there is one";
+        reader.refuse(select, title, "expected an array as `hint`, such as `[0, 1, 2]`, or no `hint_select`");
+    }
 }
 
 const OUT_OF_RANGE: &str = "workload.out_of_range";

@@ -5,8 +5,8 @@ mod common;
 use base::{Cell, Choices, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use common::registry;
 use config::model::{
-    BackwardsTime, Checks, Device, Discards, End, Executor, Generator, Host, OutOfRange, Payload, Precondition, Replay,
-    Retention, Run, Sample, Source, Timing, Wear, Workload,
+    BackwardsTime, Checks, Device, Discards, End, Executor, Generator, HintSelect, Host, OutOfRange, Payload,
+    Precondition, Replay, Retention, Run, Sample, Source, Timing, Wear, Workload,
 };
 use config::{Base, Config, PRESETS, load, to_json, to_toml};
 use proptest::prelude::*;
@@ -274,8 +274,9 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
             backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },
             discards: if is_trace && rest.5 { Discards::Ignore } else { Discards::Trim },
             skip_bad: is_trace && rest.5,
-            hint: (rest.7 % 3) as u16,
-            hint_parts: 1 + (rest.7 % 5) as u16,
+            hint: (0..1 + rest.7 % 2).map(|hint| (hint + rest.7 % 3) as u16).collect(),
+            hint_select: if rest.7 % 6 == 5 { HintSelect::Random } else { HintSelect::RoundRobin },
+            hint_parts: if rest.7 % 2 == 0 { 1 + (rest.7 % 5) as u16 } else { 1 },
             share: None,
         }
     })

@@ -5,7 +5,7 @@ mod common;
 use base::ParamValue;
 use common::*;
 use config::Config;
-use config::model::{End, Executor, Precondition, Source};
+use config::model::{End, Executor, HintSelect, Precondition, Source};
 use device::survival::{Trouble, try_everywhere};
 use files::Interrupt;
 use serde_json::Value;
@@ -117,10 +117,33 @@ fn a_workload_gives_its_requests_hints() {
         config.device.user_capacity = 1200 * PAGE;
         config.workload.source = Source::Generator(generator("sequential", PAGE, 0.0, 1200 * PAGE));
         config.workload.end = End { requests: Some(1200), ..End::default() };
-        (config.workload.hint, config.workload.hint_parts) = (hint, parts);
+        (config.workload.hint, config.workload.hint_parts) = (vec![hint], parts);
         config.run.precondition = Precondition::None;
         assert_eq!(counts(&run(&config), "written_pages"), expected, "{hint} {parts}");
     }
+}
+
+/// Each write takes the next of several hints, as fio's `plids` are taken, or any of them; reads take none.
+#[test]
+fn writes_take_several_hints_in_turns() {
+    let written = |hints: &[u16], select, read_fraction| {
+        let mut config = plain(1, 1, 1, 1, 72, 32);
+        config.run.executor = Executor::Count;
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 4.into())]);
+        config.device.user_capacity = 1200 * PAGE;
+        config.workload.source = Source::Generator(generator("sequential", PAGE, read_fraction, 1200 * PAGE));
+        config.workload.end = End { requests: Some(1200), ..End::default() };
+        (config.workload.hint, config.workload.hint_select) = (hints.to_vec(), select);
+        config.run.precondition = Precondition::None;
+        counts(&run(&config), "written_pages")
+    };
+    assert_eq!(written(&[0, 1, 2], HintSelect::RoundRobin, 0.0), [400, 400, 400, 0]);
+    assert_eq!(written(&[3, 1, 3, 3], HintSelect::RoundRobin, 0.0), [0, 300, 0, 900]);
+    let [first, second, third, none] = written(&[0, 1, 2], HintSelect::RoundRobin, 0.5)[..] else { panic!("four") };
+    assert!(first - third <= 1 && first - second <= 1 && none == 0 && first > 150, "{first} {second} {third} {none}");
+    let random = written(&[0, 1, 3], HintSelect::Random, 0.0);
+    assert!(random[2] == 0 && [0, 1, 3].iter().all(|&hint| (340..460).contains(&random[hint])), "{random:?}");
+    assert_ne!(random, [400, 400, 0, 400]);
 }
 
 /// Power cuts and failed programs at every operation: nothing is lost, and what is kept apart is, also after a restart.

@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use base::{Instant, Request, RequestKind, Selection};
-use config::model::{self, BackwardsTime, Discards, OutOfRange};
+use config::model::{self, BackwardsTime, Discards, HintSelect, OutOfRange};
+use engine::Chance;
 use files::Interrupt;
 
 use crate::error::WorkloadError;
@@ -109,29 +110,51 @@ pub struct Workload {
 }
 
 /// The hints of requests that have none.
-#[derive(Clone, Copy)]
-struct OwnHints {
+enum OwnHints {
+    /// There are none.
+    None,
     /// That of the first part of the addresses, and one more for each part behind it.
-    first: u16,
-    parts: u64,
-    /// Bytes of all parts.
-    capacity: u64,
+    OfParts {
+        first: u16,
+        parts: u64,
+        /// Bytes of all parts.
+        capacity: u64,
+    },
+    /// Each write has the next of these, or any.
+    OfWrites { hints: Vec<u16>, next: usize, random: Option<Chance> },
 }
 
 impl OwnHints {
-    const NONE: OwnHints = OwnHints { first: 0, parts: 1, capacity: 1 };
-
-    fn of(config: &model::Workload, capacity: u64) -> OwnHints {
-        OwnHints { first: config.hint, parts: config.hint_parts.into(), capacity: capacity.max(1) }
+    fn of(config: &model::Workload, capacity: u64, seed: u64) -> OwnHints {
+        match (&config.hint[..], u64::from(config.hint_parts)) {
+            ([] | [0], 1) => OwnHints::None,
+            (&[first], parts) => OwnHints::OfParts { first, parts, capacity: capacity.max(1) },
+            (hints, _) => {
+                let random = (config.hint_select == HintSelect::Random).then(|| Chance::new(seed, "hints"));
+                OwnHints::OfWrites { hints: hints.to_vec(), next: 0, random }
+            }
+        }
     }
 
-    fn give(self, requests: &mut [Request]) {
-        if self.first == 0 && self.parts == 1 {
-            return;
-        }
-        for request in requests.iter_mut().filter(|request| request.hint == 0) {
-            let part = u128::from(request.offset) * u128::from(self.parts) / u128::from(self.capacity);
-            request.hint = self.first.saturating_add(part as u16);
+    fn give(&mut self, requests: &mut [Request]) {
+        let without = requests.iter_mut().filter(|request| request.hint == 0);
+        match self {
+            OwnHints::None => {}
+            &mut OwnHints::OfParts { first, parts, capacity } => {
+                for request in without {
+                    let part = u128::from(request.offset) * u128::from(parts) / u128::from(capacity);
+                    request.hint = first.saturating_add(part as u16);
+                }
+            }
+            OwnHints::OfWrites { hints, next, random } => {
+                for request in without.filter(|request| request.kind == RequestKind::Write) {
+                    if let Some(random) = random {
+                        *next = random.below(hints.len() as u64) as usize;
+                    }
+                    request.hint = hints[*next];
+                    *next = (*next + 1) % hints.len();
+                }
+            }
         }
     }
 }
@@ -182,12 +205,8 @@ impl Workload {
             let whole = model::Workload { share: None, end: share.whole_end.clone(), ..config.clone() };
             let whole = Workload::open(&whole, host, share.whole_capacity, seed, interrupt)?;
             let source = RequestSource::Sampled(Box::new(Sampled::new(whole, share)));
-            return Ok(Workload {
-                source,
-                end: model::End::default(),
-                hints: OwnHints::of(config, user_capacity),
-                tally: Tally::default(),
-            });
+            // The whole has given them, by its own addresses and in its own order.
+            return Ok(Workload { source, end: model::End::default(), hints: OwnHints::None, tally: Tally::default() });
         }
         let mut end = config.end.clone();
         let source = match &config.source {
@@ -197,7 +216,7 @@ impl Workload {
                         tenant,
                         host,
                         user_capacity,
-                        engine::Chance::new(seed, &format!("tenant {}", tenant.name)).next(),
+                        Chance::new(seed, &format!("tenant {}", tenant.name)).next(),
                         interrupt,
                     )
                 };
@@ -217,13 +236,13 @@ impl Workload {
                 generate(&generator, Bounds::of(config, user_capacity), volume, seed, one_in(config))?
             }
         };
-        Ok(Workload { source, end, hints: OwnHints::of(config, user_capacity), tally: Tally::default() })
+        Ok(Workload { source, end, hints: OwnHints::of(config, user_capacity, seed), tally: Tally::default() })
     }
 
     /// These requests, in order of time, each inside the device.
     pub fn listed(requests: Vec<Request>) -> Workload {
         let source = RequestSource::Listed(requests.into_iter());
-        Workload { source, end: model::End::default(), hints: OwnHints::NONE, tally: Tally::default() }
+        Workload { source, end: model::End::default(), hints: OwnHints::None, tally: Tally::default() }
     }
 
     /// Writes without end, for ageing a device: whole pages, uniformly over everything the host may address.
@@ -290,7 +309,7 @@ impl Workload {
             ..generator.clone()
         };
         let source = generate(&generator, bounds, u64::MAX, seed, one_in)?;
-        Ok(Workload { source, end: model::End::default(), hints: OwnHints::NONE, tally: Tally::default() })
+        Ok(Workload { source, end: model::End::default(), hints: OwnHints::None, tally: Tally::default() })
     }
 
     /// Appends up to `max` requests, in order of time; appends none when the workload is over.

@@ -2,7 +2,7 @@
 //! can be run again.
 
 use base::RequestKind;
-use config::model::{self, BackwardsTime, Discards, OutOfRange};
+use config::model::{self, BackwardsTime, Discards, HintSelect, OutOfRange};
 use engine::Chance;
 use files::Interrupt;
 use workload::{FORMATS, Trace, TraceError, TraceOptions, Workload, WorkloadError};
@@ -135,7 +135,8 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         backwards_time: BackwardsTime::Clamp,
         discards: Discards::Trim,
         skip_bad: true,
-        hint: 0,
+        hint: vec![0],
+        hint_select: HintSelect::RoundRobin,
         hint_parts: 1,
         share: None,
     };

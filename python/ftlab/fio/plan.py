@@ -38,18 +38,19 @@ class Plan:
         return "tenant" in self.config
 
 
-def plan(file: JobFile, capacity: int, *, section: str | None = None) -> Plan:
+def plan(file: JobFile, capacity: int, *, section: str | None = None, handles: int = 1) -> Plan:
     """The plan for a job file.
 
     Args:
         file: the job file.
         capacity: bytes of the drive.
         section: the name of the only job that is run; all if not given.
+        handles: placement identifiers of the drive.
 
     Raises:
         InputError: a job asks for what is not carried out.
     """
-    reading = Reading(file, capacity)
+    reading = Reading(file, capacity, handles)
     sections = _chosen(file, section)
     for later in sections[1:]:
         if later.flag("stonewall"):
@@ -102,8 +103,10 @@ def _workload(stream: Stream) -> dict[str, Any]:
         workload["requests"] = stream.requests
     if stream.offset:
         workload |= {"address_offset": f"{stream.offset}B", "out_of_range": "reject"}
-    if stream.hint:
-        workload["hint"] = stream.hint
+    if len(stream.hints) > 1:
+        workload |= {"hint": list(stream.hints), "hint_select": stream.hint_select}
+    elif stream.hints[0]:
+        workload["hint"] = stream.hints[0]
     return workload
 
 

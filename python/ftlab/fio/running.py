@@ -54,7 +54,9 @@ def prepare(
         raise ConfigError(
             "error: a job file needs time, and `run.executor` is `count`\nhint: `--set run.executor=timed`"
         )
-    found = plan(file, in_bytes(drive["device"]["user_capacity"]), section=section)
+    separation = drive["ftl"]["separation"]
+    handles = separation["fdp"]["handles"] if "fdp" in separation else 1
+    found = plan(file, in_bytes(drive["device"]["user_capacity"]), section=section, handles=handles)
     host = {key: drive["host"][key] for key in ("link", "command_time", "command_interval")}
     tree = {key: value for key, value in drive.items() if key not in ("workload", "tenant")}
     return Prepared(tree | found.config | {"host": host | found.config["host"]}, found)

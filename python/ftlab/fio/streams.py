@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,15 @@ ENGINES = {
 
 LIFETIMES = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 """Values of `write_hint`, as Linux numbers them."""
+
+SELECTS = {"roundrobin": "round-robin", "random": "random"}
+"""Values of `plid_select`, with those of `workload.hint_select`."""
+
+MOST_IDENTIFIER = 65_535
+"""The largest placement identifier."""
+
+MOST_IDENTIFIERS = 128
+"""As many as a job may take in turns."""
 
 MOST_ZONES = 4
 """Zones that the generator `zoned` has."""
@@ -69,8 +79,10 @@ class Stream:
     """So long after a request is done the next one is sent."""
     percentiles: tuple[float, ...]
     """Those that are reported."""
-    hint: int = 0
-    """The number that its writes carry; 0: none."""
+    hints: tuple[int, ...] = (0,)
+    """The numbers that its writes carry, in turns; 0: none."""
+    hint_select: str = "round-robin"
+    """The one that comes next: `round-robin` or `random`."""
 
     @property
     def end_us(self) -> int | None:
@@ -87,9 +99,10 @@ class Stream:
 class Reading:
     """Makes streams of sections; `notes` are for the user."""
 
-    def __init__(self, file: JobFile, capacity: int) -> None:
+    def __init__(self, file: JobFile, capacity: int, handles: int = 1) -> None:
         self.file = file
         self.capacity = capacity
+        self.handles = handles
         self.notes: list[str] = []
 
     def stream(self, section: Section) -> Stream:
@@ -127,7 +140,8 @@ class Reading:
             poisson=poisson,
             think_us=self._think(section, depth),
             percentiles=self._percentiles(section),
-            hint=self._hint(section),
+            hints=self._hints(section),
+            hint_select=self._hint_select(section),
         )
         if section.flag("time_based") and not runtime:
             raise self.file.refusal(
@@ -138,8 +152,8 @@ class Reading:
         self._ignored(section)
         return stream
 
-    def _hint(self, section: Section) -> int:
-        """The number that writes carry: of a lifetime as Linux has it, a placement identifier or a stream."""
+    def _hints(self, section: Section) -> tuple[int, ...]:
+        """The numbers that writes carry: of a lifetime as Linux has it, placement identifiers or streams."""
         words = section.words
         places = words.get("plids") or words.get("fdp_pli")
         kind = words.get("dataplacement")
@@ -155,16 +169,46 @@ class Reading:
                 raise self.file.refusal(word, "a write has a lifetime or a placement identifier, not both",
                                  "expected only one of `write_hint` and `dataplacement`")  # fmt: skip
             if not is_on:
-                return LIFETIMES[word.value]
-        if not is_on or places is None:
-            return 0
-        if not (places.value or "").strip().isdigit():
+                return (LIFETIMES[word.value],)
+        if not is_on:
+            return (0,)
+        if places is not None:
+            return self._identifiers(places)
+        if kind is not None and kind.value == "streams":
             raise self.file.refusal(
-                places,
-                f"`{places.value}` is not one placement identifier",
-                "expected one number: writes of a job have one identifier, so run a job for each",
+                kind,
+                "`dataplacement=streams` does not say which streams",
+                "expected `plids` as well: `plids=1,2`",
             )
-        return int(self._number(places, 0, 65535))
+        # As fio does: all that the drive has.
+        return tuple(range(self.handles))
+
+    def _identifiers(self, word: Word) -> tuple[int, ...]:
+        """The numbers of a list of numbers and ranges, in the order of fio: from the lowest."""
+        found: list[int] = []
+        for part in (word.value or "").split(","):
+            match = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", part)
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+            if first > last or last > MOST_IDENTIFIER:
+                raise self.file.refusal(word, f"`{part.strip()}` is no placement identifier, and no range of them",
+                                        f"expected numbers from 0 to {MOST_IDENTIFIER}: `plids=0,2,5-7`")  # fmt: skip
+            found += range(first, last + 1)
+        if len(found) > MOST_IDENTIFIERS:
+            raise self.file.refusal(word, f"`{word.key}` has {len(found):,} placement identifiers",
+                                    f"expected at most {MOST_IDENTIFIERS}, as many as fio takes")  # fmt: skip
+        return tuple(sorted(found))
+
+    def _hint_select(self, section: Section) -> str:
+        """Which of several numbers the next write carries."""
+        word = section.words.get("plid_select") or section.words.get("fdp_pli_select")
+        if word is None:
+            return "round-robin"
+        if word.value == "scheme":
+            raise self.file.refusal(word, f"`{word.key}=scheme` is not carried out: no file of ranges is read",
+                                    "expected a job for each range, with `offset`, `size` and `plids`")  # fmt: skip
+        if word.value not in SELECTS:
+            raise self.file.refusal(word, f"`{word.key}` cannot be `{word.value}`", one_of(SELECTS))
+        return SELECTS[word.value]
 
     def _kb_base(self, section: Section) -> int:
         word = section.words.get("kb_base")

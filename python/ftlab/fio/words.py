@@ -19,7 +19,7 @@ TAKEN = {
     "rw", "bs", "iodepth", "numjobs", "rate", "rate_iops", "rate_process", "rwmixread", "rwmixwrite", "size", "io_size",
     "offset", "number_ios", "runtime", "ramp_time", "time_based", "random_distribution", "norandommap", "loops",
     "startdelay", "ioengine", "percentile_list", "stonewall", "offset_increment", "kb_base", "name", "thinktime",
-    "group_reporting", "write_hint", "fdp", "fdp_pli", "dataplacement", "plids",
+    "group_reporting", "write_hint", "fdp", "fdp_pli", "dataplacement", "plids", "plid_select", "fdp_pli_select",
 }  # fmt: skip
 """Words that say a workload."""
 
@@ -96,9 +96,9 @@ _TARGET = (
     "fio would change the queue depth as it goes",
     "run it with several `iodepth`, as `ftlab sweep` does",
 )
-_TURNS = (
-    "writes of a job have one placement identifier",
-    "leave it out, and run a job for each identifier: `plids=0`",
+_SCHEME = (
+    "no file of ranges is read",
+    "run a job for each range, with `offset`, `size` and `plids`",
 )
 _LIMIT = ("fio would stop the job on it", "look at the report instead")
 _MIXED_SIZES = (
@@ -141,7 +141,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("steadystate", "steadystate_duration", "steadystate_ramp_time"), _STEADY),
     **dict.fromkeys(("latency_target", "latency_window", "latency_percentile", "latency_run"), _TARGET),
     **dict.fromkeys(("rate_min", "rate_iops_min", "max_latency"), _LIMIT),
-    **dict.fromkeys(("fdp_pli_select", "plid_select", "dp_scheme"), _TURNS),
+    "dp_scheme": _SCHEME,
     **dict.fromkeys(("bsrange", "bssplit", "bs_unaligned", "ba", "bs_is_seq_rand"), _MIXED_SIZES),
     "direct": ("the page cache of a host is not simulated", "expected `direct=1`"),
     "buffered": ("the page cache of a host is not simulated", "expected `direct=1`"),

@@ -410,7 +410,7 @@ pub fn random_hints(seed: u64, config: &mut Config) {
     };
     choose(&mut tried.ftl, "separation", name, &params);
     // Some of them are no handle's.
-    (tried.workload.hint, tried.workload.hint_parts) = (random.below_u32(2) as u16, 6);
+    (tried.workload.hint, tried.workload.hint_parts) = (vec![random.below_u32(2) as u16], 6);
     tried.device.blocks_per_plane += 18;
     if device::check(&tried).is_ok() {
         *config = tried;
