@@ -39,7 +39,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.mapping": "fast", "ftl.allocation": "CWDP", "ftl.victim": "fifo"},
     {"ftl.separation.sepbit.classes": 4, "ftl.gc_schedule.threshold.free_blocks": 4},
     {"ftl.separation.midas.groups": 4, "ftl.gc_schedule.threshold.free_blocks": 4},
-    {"ftl.separation.fdp.handles": 2, "ftl.reclaim_across": "dies"},
+    {"ftl.separation.fdp": {"handles": 2, "update_after": "1MiB"}, "ftl.reclaim_across": "dies"},
     {"ftl.paired_page": "gcmix"},
     {"ftl.migration": "rcpb"},
     {"ftl.migration": "fastgc"},

@@ -146,6 +146,52 @@ fn writes_take_several_hints_in_turns() {
     assert_ne!(random, [400, 400, 0, 400]);
 }
 
+/// A host that moves its handles to new reclaim units: what it writes between two updates shares no block with anything else.
+#[test]
+fn a_handle_that_is_updated_goes_on_in_a_new_unit() {
+    for executor in [Executor::Count, Executor::Timed] {
+        // Blocks of 32 pages on four planes; each handle is moved after 72 pages, 18 on each.
+        let mut config = plain(2, 1, 1, 2, 72, 32);
+        config.run.executor = executor;
+        let of_fdp = [("handles", 2.into()), ("update_after", ParamValue::Size(72 * PAGE))];
+        choose(&mut config.ftl, "separation", "fdp", &of_fdp);
+        config.device.user_capacity = 1440 * PAGE;
+        let summary = writes(config, (0..1440).map(|page| (page, page / 4 % 2)));
+        let of = |name: &str| figure(&summary, &format!("policy.separation.{name}"));
+        assert_eq!(counts(&summary, "written_pages"), [720, 720]);
+        assert_eq!(of("handle_updates"), 20.0, "{executor:?}");
+        let unfinished = of("unfinished_units");
+        assert!((60.0..=80.0).contains(&unfinished), "{executor:?}: {unfinished} blocks of 20 times 4");
+        // 128 pages of four blocks but for the 72; a page or two go to a block that another update closes.
+        let unwritten = of("unwritten_pages");
+        assert!((unwritten / 20.0 - 56.0).abs() < 6.0, "{executor:?}: {unwritten}");
+        assert_eq!(counts(&summary, "available_pages"), [0, 0], "the last page was followed by an update");
+        assert_eq!(figure(&summary, "waf_units"), 1.0);
+    }
+}
+
+/// Updates lose nothing, whatever fails, and a drive that is nearly full of blocks that are half written goes on.
+#[test]
+fn handles_are_updated_whatever_fails() {
+    for isolation in ["initial", "persistent"] {
+        for trouble in [Trouble::PowerCut, Trouble::SecondCut, Trouble::ProgramFailure, Trouble::FailedRecovery] {
+            let mut config = plain(1, 1, 1, 2, 26, 8);
+            config.device.user_capacity = 180 * PAGE;
+            let params = [
+                ("handles", 4.into()),
+                ("isolation", ParamValue::Word(isolation)),
+                ("update_after", ParamValue::Size(3 * PAGE)),
+            ];
+            choose(&mut config.ftl, "separation", "fdp", &params);
+            config.run.executor = Executor::Count;
+            config.run.precondition = Precondition::None;
+            let tally = try_everywhere(&config, trouble, 2, 37, &Interrupt::default()).expect("lives");
+            assert_eq!(tally.losing, 0, "{isolation} {trouble:?}: {:?}", tally.first);
+            assert!(tally.runs > 20, "{isolation} {trouble:?}: {}", tally.runs);
+        }
+    }
+}
+
 /// Power cuts and failed programs at every operation: nothing is lost, and what is kept apart is, also after a restart.
 #[test]
 fn what_is_kept_apart_stays_apart_whatever_fails() {

@@ -149,7 +149,7 @@ impl<M: Mechanisms> PageMap<M> {
                 Verdict::Step(Step::new(Op::Pad, Cause::Pad))
             }
             Some(OwnWork::Close(stream)) => {
-                self.seal(domain, stream);
+                self.leave_block(domain, stream);
                 if self.waiting[domain.index()] == Some(stream) {
                     // The host page that waits was to go there: room is made for it anew.
                     self.waiting[domain.index()] = None;

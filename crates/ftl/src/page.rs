@@ -251,6 +251,14 @@ impl<M: Mechanisms> PageMap<M> {
             return false;
         }
         let stream = self.host_stream(domain, page, self.kernel.is_mapped(page.lpn));
+        let separation = self.mechanisms.parts().separation;
+        let is_outdated = separation.is_some_and(|it| it.is_outdated(self.kernel.streams(), domain, stream));
+        if is_outdated && self.kernel.is_open(domain, stream) {
+            self.waiting[domain.index()] = Some(stream);
+            if self.decide(domain).is_some() {
+                return false;
+            }
+        }
         let needs_room =
             !self.kernel.is_open(domain, stream) || self.kernel.is_cramped(domain) || self.kernel.is_low(domain);
         if needs_room && self.make_room(domain, stream) {
@@ -674,8 +682,8 @@ impl<M: Mechanisms> PageMap<M> {
         if self.mechanisms.parts().retirement.is_some() {
             saved.of_mechanisms.push(self.lost.len() as u32);
             saved.of_mechanisms.extend(self.lost.iter().map(|lpn| lpn.0));
-            self.save_left(&mut saved);
         }
+        self.save_left(&mut saved);
         saved
     }
 
@@ -694,11 +702,11 @@ impl<M: Mechanisms> PageMap<M> {
         if result.is_ok() && self.mechanisms.parts().retirement.is_some() {
             let count = words.next().copied().unwrap_or(0) as usize;
             self.lost = words.by_ref().take(count).map(|&lpn| Lpn(lpn)).collect();
-            self.restore_left(&saved);
             if self.lost.len() != count {
                 result = Err("fewer lost pages than there are".into());
             }
         }
+        self.restore_left(&saved);
         if result.is_ok() && words.next().is_some() {
             result = Err("what no mechanism knows".into());
         }

@@ -240,6 +240,12 @@ FIELDS = (
     ),
     Field(
         FDP,
+        "Reclaim Unit Not Fully Written To",
+        "`policy.separation.unfinished_units`",
+        _of_fdp(_at("policy", "separation", "unfinished_units")),
+    ),
+    Field(
+        FDP,
         "Invalid Placement Identifier",
         "`policy.separation.invalid_hints`, in pages",
         _of_fdp(_at("policy", "separation", "invalid_hints")),

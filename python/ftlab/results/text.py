@@ -565,6 +565,10 @@ def _handles(summary: Mapping[str, Any]) -> str:
     if padding > MUCH_PADDING:
         text += f"\n  {percent(padding)} of all programs are dummy units: a flash page has data of one {HANDLES[name]},"
         text += "\n  and is closed before it is full; set a larger `pad_after` of `ftl.map_unit`"
+    if updates := found.get("handle_updates"):
+        units, pages = count(found["unfinished_units"]), count(found["unwritten_pages"])
+        text += f"\n  {count(updates)} updates of handles left {units} reclaim units before they were full,"
+        text += f"\n  and {pages} pages in them unwritten"
     if invalid := found["invalid_hints"]:
         text += f"\n  {count(invalid)} pages had a number that is none of these, and went to the first"
     return text

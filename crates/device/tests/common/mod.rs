@@ -405,7 +405,11 @@ pub fn random_hints(seed: u64, config: &mut Config) {
     let few = ParamValue::from(2 + random.below_u32(3));
     let params = match name {
         "streams" => vec![("streams", few)],
-        "fdp" => vec![("handles", few), either(&mut random, "separation", "fdp", "isolation")],
+        "fdp" => {
+            let update_after = if seed.is_multiple_of(2) { 0 } else { 40_000 };
+            let isolation = either(&mut random, "separation", "fdp", "isolation");
+            vec![("handles", few), isolation, ("update_after", ParamValue::Size(update_after))]
+        }
         _ => vec![],
     };
     choose(&mut tried.ftl, "separation", name, &params);

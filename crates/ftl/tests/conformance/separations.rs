@@ -28,6 +28,8 @@ pub fn few_handles(choice: &'static Choice, number: usize) -> base::Selection {
         "fdp" => {
             separation.set("handles", 3.into());
             separation.set("isolation", ["initial", "persistent"][number % 2].into());
+            // Of every other two of them the host moves handles to new units.
+            separation.set("update_after", base::ParamValue::Size([0, 20_000][number / 2 % 2]));
         }
         _ => {}
     }

@@ -21,7 +21,7 @@ use sepbit::SepBit;
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{AXES, Axis, Kernel, Needs, Stream, Why};
+use crate::kernel::{AXES, Axis, Kernel, Needs, Stream, Streams, Why};
 use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
@@ -111,6 +111,12 @@ impl Separation {
     /// True if it places pages by the hints of writes.
     pub(crate) fn is_by_hints(&self) -> bool {
         matches!(self, Separation::Placement(_))
+    }
+
+    /// Whether an active block of a stream is to be closed before the host's next page, since the host moved its handle on.
+    #[inline]
+    pub(crate) fn is_outdated(&self, streams: &Streams, domain: Domain, stream: Stream) -> bool {
+        matches!(self, Separation::Placement(placement) if placement.is_outdated(domain, streams.class(stream, AXIS)))
     }
 
     /// Adds what the active blocks of handles still take, where there are handles.
@@ -250,8 +256,12 @@ impl Placing for Separation {
 
 impl Agenda for Separation {
     fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, _: bool, _: &mut Group) -> Option<OwnWork> {
-        let Separation::Midas(midas) = self else { return None };
-        midas.stale_stream(kernel, domain).map(OwnWork::Close)
+        let stream = match self {
+            Separation::Midas(midas) => midas.stale_stream(kernel, domain),
+            Separation::Placement(placement) => placement.outdated_stream(kernel, domain),
+            _ => None,
+        };
+        stream.map(OwnWork::Close)
     }
 
     fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: RoomSource) -> bool {

@@ -13,7 +13,7 @@ use base::{Choice, Domain, Lpn, Param, ParamKind, Selection, Unit};
 
 use super::AXIS;
 use crate::Figures;
-use crate::kernel::{Axis, Kernel};
+use crate::kernel::{Axis, Kernel, Stream};
 use crate::mechanism::{Arrival, NewPage, PageOrigin};
 
 /// The most streams or handles: each holds two blocks of a plane open, one of them for copies.
@@ -48,6 +48,12 @@ pub(super) const FDP: Choice = Choice {
             &["initial", "persistent"],
             "Copies of the data of all handles share reclaim units; or never do.",
         ),
+        Param {
+            name: "update_after",
+            kind: ParamKind::Size { default: 0, min: 0, max: 1 << 50 },
+            doc: "The host moves a handle to new reclaim units after so many bytes that were written by it (reclaim unit handle update); 0B: \
+                  never.",
+        },
     ],
 };
 
@@ -66,6 +72,8 @@ struct FrontEnd {
     is_lifetime: bool,
     /// Copies of all handles share the first class; else each handle keeps its own.
     shares_copies: bool,
+    /// Bytes that the host writes by a handle before it moves that to new units; 0: it never does.
+    update_after: u64,
 }
 
 impl FrontEnd {
@@ -76,7 +84,8 @@ impl FrontEnd {
             "write-hints" => (LIFETIMES, false),
             _ => return None,
         };
-        Some(FrontEnd { handles, is_lifetime: selection.name == LIFETIME.name, shares_copies })
+        let update_after = if selection.name == FDP.name { selection.size("update_after") } else { 0 };
+        Some(FrontEnd { handles, is_lifetime: selection.name == LIFETIME.name, shares_copies, update_after })
     }
 
     /// The handle of a hint; nothing if it is no handle's.
@@ -131,6 +140,72 @@ pub(crate) struct HintPlacement {
     reallocations: u64,
     /// Those of them that span dies, by number.
     emptied_across: BTreeSet<u64>,
+    updates: HandleUpdates,
+}
+
+/// Handles that the host moves to new units.
+#[derive(Clone, Default)]
+struct HandleUpdates {
+    /// Pages of a handle from one update to the next; 0: there are none.
+    after: u64,
+    /// By handle: pages that the host wrote since the last one.
+    since: Vec<u64>,
+    /// By domain: handles, as bits, whose active block is to be closed before the host's next page.
+    outdated: Vec<u8>,
+    done: u64,
+    /// Units that were not full, and the pages that they would still have taken.
+    unfinished: u64,
+    unwritten: u64,
+}
+
+impl HandleUpdates {
+    /// The host wrote a page by a handle.
+    fn written(&mut self, kernel: &Kernel, handle: usize) {
+        if self.after == 0 || handle >= self.since.len() {
+            return;
+        }
+        self.since[handle] += 1;
+        if self.since[handle] < self.after {
+            return;
+        }
+        self.since[handle] = 0;
+        self.done += 1;
+        let mut units = 0;
+        for (domain, slots) in active_blocks(kernel, handle) {
+            self.outdated[domain.index()] |= 1 << handle;
+            units += 1;
+            self.unwritten += slots;
+        }
+        // The blocks of all dies are one.
+        self.unfinished += if kernel.across().is_some() { units.min(1) } else { units };
+    }
+
+    /// A stream of an outdated handle whose active block is open in a domain.
+    fn outdated_stream(&mut self, kernel: &Kernel, domain: Domain) -> Option<Stream> {
+        let outdated = self.outdated[domain.index()];
+        let streams = kernel.streams();
+        let is_outdated = |&stream: &Stream| {
+            let class = streams.class(stream, AXIS);
+            class < self.since.len() && outdated & 1 << class != 0 && kernel.is_open(domain, stream)
+        };
+        let found = if outdated == 0 { None } else { streams.all_of_data().find(is_outdated) };
+        if found.is_none() {
+            self.outdated[domain.index()] = 0;
+        }
+        found
+    }
+}
+
+/// The active blocks of a handle's writes: their domains, and pages that they still take.
+fn active_blocks(kernel: &Kernel, handle: usize) -> impl Iterator<Item = (Domain, u64)> + '_ {
+    kernel.geometry().all_domains().flat_map(move |domain| {
+        let streams = kernel.streams().all_of_data();
+        let of_handle = streams.filter(move |&stream| kernel.streams().class(stream, AXIS) == handle);
+        of_handle.filter_map(move |stream| {
+            let frontier = kernel.frontier(domain, stream)?;
+            Some((domain, u64::from(kernel.geometry().slots_left(frontier.slot))))
+        })
+    })
 }
 
 impl HintPlacement {
@@ -146,6 +221,12 @@ impl HintPlacement {
             invalid: 0,
             reallocations: 0,
             emptied_across: BTreeSet::new(),
+            updates: HandleUpdates {
+                after: front.update_after.div_ceil(kernel.geometry().page_size.into()),
+                since: vec![0; front.handles],
+                outdated: vec![0; kernel.geometry().domains() as usize],
+                ..HandleUpdates::default()
+            },
         })
     }
 
@@ -176,7 +257,9 @@ impl HintPlacement {
             }
             PageOrigin::Host { hint, .. } => {
                 self.invalid += u64::from(self.front.handle(hint).is_none());
-                self.written[class_of_unit(kernel, unit_of(page.at))] += 1;
+                let handle = class_of_unit(kernel, unit_of(page.at));
+                self.written[handle] += 1;
+                self.updates.written(kernel, handle);
             }
             PageOrigin::Map | PageOrigin::Anew(_) => {}
         }
@@ -189,18 +272,23 @@ impl HintPlacement {
 
     /// By handle: pages that the active blocks of its writes still take.
     pub(super) fn available(&self, kernel: &Kernel) -> Vec<u64> {
-        let mut available = vec![0; self.front.handles];
-        for domain in kernel.geometry().all_domains() {
-            for stream in kernel.streams().all_of_data() {
-                let class = kernel.streams().class(stream, AXIS);
-                if let Some(available) = available.get_mut(class)
-                    && let Some(frontier) = kernel.frontier(domain, stream)
-                {
-                    *available += u64::from(kernel.geometry().slots_left(frontier.slot));
-                }
-            }
-        }
-        available
+        let is_current = |domain: Domain, handle: usize| self.updates.outdated[domain.index()] & 1 << handle == 0;
+        let of_handle = |handle| {
+            let blocks = active_blocks(kernel, handle).filter(|&(domain, _)| is_current(domain, handle));
+            blocks.map(|(_, slots)| slots).sum()
+        };
+        (0..self.front.handles).map(of_handle).collect()
+    }
+
+    /// Whether the active block of a class is to be closed in a domain before the host's next page.
+    #[inline]
+    pub(super) fn is_outdated(&self, domain: Domain, class: usize) -> bool {
+        u32::from(self.updates.outdated[domain.index()]) >> class & 1 != 0
+    }
+
+    /// A stream whose active block is to be closed, since the host moved its handle to new units.
+    pub(super) fn outdated_stream(&mut self, kernel: &Kernel, domain: Domain) -> Option<Stream> {
+        self.updates.outdated_stream(kernel, domain)
     }
 
     pub(super) fn figures(&self, figures: &mut Figures) {
@@ -215,6 +303,11 @@ impl HintPlacement {
         figures.counts("separation", "copied_pages", &copied);
         figures.count("separation", "reallocations", self.reallocations);
         figures.count("separation", "invalid_hints", self.invalid);
+        if self.updates.after > 0 {
+            figures.count("separation", "handle_updates", self.updates.done);
+            figures.count("separation", "unfinished_units", self.updates.unfinished);
+            figures.count("separation", "unwritten_pages", self.updates.unwritten);
+        }
     }
 }
 
