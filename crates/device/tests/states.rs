@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use base::{Cell, ProgramOrder};
+use base::{Cell, ParamValue, ProgramOrder};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -111,6 +111,23 @@ fn a_run_from_a_state_equals_the_run_that_aged_the_device() {
         assert_eq!(outcome.summary["precondition"]["kind"], "state");
     }
     assert_eq!(on_units_too, 40);
+}
+
+/// Blocks that a host left before they were full, since it moved their handle to new reclaim units, are as full in the file.
+#[test]
+fn blocks_left_by_handles_are_saved_as_full_as_they_are() {
+    for executor in [Executor::Timed, Executor::Count] {
+        let mut config = plain(2, 1, 1, 2, 48, 16);
+        let params = [("handles", 2.into()), ("update_after", ParamValue::Size(20 * 8192))];
+        choose(&mut config.ftl, "separation", "fdp", &params);
+        let volume = config.device.user_capacity;
+        config.run.precondition = Precondition::Sequential { volume };
+        config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, volume));
+        config.workload.end = End { requests: Some(500), ..End::default() };
+        execute(&mut config, executor);
+        let outcome = as_it_was_saved(&config, 0);
+        assert!(figure(&outcome.summary, "policy.separation.unfinished_units") > 10.0);
+    }
 }
 
 /// Random devices whose blocks are refreshed again and again, while they are aged too. Where read disturb has states of blocks, these
