@@ -38,8 +38,7 @@ fn choose_alone(config: &mut Config) {
     choose(&mut config.ftl, "reclaim_across", "none", &[]);
 }
 
-/// Which pages of a plane the host has written before it moves a handle, which it does by the bytes that it wrote on all planes, is one
-/// as well.
+/// The host moves a handle by the bytes that it wrote on all planes. How many of them are then on each is a matter of time too.
 fn keep_handles(config: &mut Config) {
     let separation = config.ftl.get_mut("separation");
     if separation.name == "fdp" {
