@@ -177,26 +177,29 @@ fn serve_long(device: &mut Device, request: &Request, span: Span, look: &mut Loo
     Ok(())
 }
 
-/// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads. Where there is a
-/// buffer, its oldest pages are what is written.
+/// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads. What a buffer with
+/// room for a batch writes are its oldest pages.
 #[inline]
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request], spans: &[Span]) {
     let with_pages = || batch.iter().zip(spans).filter(|(_, span)| span.len() > 0);
+    let holds_back = buffer.is_some_and(|buffer| buffer.coming().nth(BATCH - 1).is_some());
     for (request, span) in with_pages() {
-        if buffer.is_none() || request.kind == RequestKind::Read {
+        if !holds_back || request.kind == RequestKind::Read {
             device.ftl.prefetch(Lpn(span.first));
         }
     }
     if let Some(buffer) = buffer {
-        let coming = || buffer.coming().take(BATCH);
         with_pages().for_each(|(_, span)| buffer.prefetch(Lpn(span.first)));
+    }
+    if let Some(buffer) = buffer.filter(|_| holds_back) {
+        let coming = || buffer.coming().take(BATCH);
         coming().for_each(|lpn| device.ftl.prefetch(lpn));
         coming().for_each(|lpn| buffer.prefetch(lpn));
         coming().for_each(|lpn| device.ftl.prefetch_old(lpn));
     }
     for (request, span) in with_pages() {
         match request.kind {
-            RequestKind::Write if buffer.is_some() => {}
+            RequestKind::Write if holds_back => {}
             RequestKind::Write => device.ftl.prefetch_old(Lpn(span.first)),
             RequestKind::Read => {
                 if let Ok(ppn) = device.ftl.lookup(Lpn(span.first)) {

@@ -56,7 +56,6 @@ pub(crate) struct Flash {
 
 /// Content of a page: a word that stands for its data, and the spare area. All zero where pages store nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, packed(8))] // A frame is 56 bytes then, and 80 without.
 pub(crate) struct Content {
     /// A [`Stamp`], in place of the data.
     pub(crate) data: u64,
