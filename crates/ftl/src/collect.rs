@@ -119,6 +119,7 @@ impl<M: Mechanisms> PageMap<M> {
                 _ => self.move_runs::<true>(domain, stream, &job, array),
             };
         }
+        self.kernel.prefetch_pages(Ppn(end.min(first + FAR_AHEAD))..Ppn(end));
         for coming in first..(first + PREFETCH_DISTANCE).min(end) {
             self.prefetch_copy(Ppn(coming));
         }
