@@ -403,6 +403,14 @@ pub(crate) const TENANT_KEYS: &[Key] = &[
     ),
     key(
         "tenant",
+        "reclaim_group",
+        count(0, 63),
+        "",
+        "The reclaim group that its namespace lies in, on dies of its own: from 0 on, below `ftl.separation.fdp.groups`. Default: any that has \
+         room. A drive without several ignores it.",
+    ),
+    key(
+        "tenant",
         "weight",
         count(1, 255),
         "1",

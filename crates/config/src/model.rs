@@ -277,6 +277,12 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// The namespaces that lie in a reclaim group each, with the number of that.
+    pub fn in_reclaim_groups(&self) -> impl Iterator<Item = (Namespace, u32)> + '_ {
+        let tenants = if let Source::Tenants(tenants) = &self.source { &tenants[..] } else { &[] };
+        tenants.iter().filter_map(|tenant| tenant.namespace.zip(tenant.reclaim_group))
+    }
+
     /// These requests, with nothing else said: no end, all of the device, every key at its default.
     pub fn of(source: Source) -> Workload {
         Workload {
@@ -339,6 +345,8 @@ pub struct Tenant {
     pub priority: Priority,
     /// Its own part of the addresses; `None`: it shares all of them with the others.
     pub namespace: Option<Namespace>,
+    /// The reclaim group in which its namespace lies, where the drive has several; `None`: whichever has room.
+    pub reclaim_group: Option<u32>,
     /// It sends nothing; its namespace stays.
     pub is_idle: bool,
     /// Open or closed loop.

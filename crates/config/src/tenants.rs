@@ -268,6 +268,7 @@ fn tenant(
     }
     let queue_depth = resolve::queue_depth(part, replay);
     let namespace = namespace(part, sizes, first);
+    let reclaim_group = reclaim_group(part);
     let weight = part.count32("tenant.weight");
     let priority = part.word::<Priority>("tenant.priority");
     for path in ["tenant.weight", "tenant.priority"] {
@@ -311,6 +312,7 @@ fn tenant(
         weight: weight?,
         priority: priority?,
         namespace: namespace?,
+        reclaim_group: reclaim_group?,
         is_idle: is_idle?,
         think: think?,
         start: start?,
@@ -349,6 +351,19 @@ fn namespace(part: &mut Reader<'_>, sizes: Option<(u64, u64)>, first: u64) -> Op
     Some(Some(Namespace { first, bytes: whole }))
 }
 
+/// The reclaim group of its namespace; the inner `None`: none was given.
+fn reclaim_group(part: &mut Reader<'_>) -> Option<Option<u32>> {
+    const PATH: &str = "tenant.reclaim_group";
+    if !part.tree.has(PATH) {
+        return Some(None);
+    }
+    if !part.tree.has("tenant.namespace") {
+        let label = "a namespace lies in a reclaim group; expected `namespace` too, or no `reclaim_group`";
+        part.refuse(PATH, format!("`{PATH}` needs a namespace"), label);
+    }
+    Some(Some(part.count32(PATH)?))
+}
+
 /// Either every tenant has a namespace or none.
 fn namespaces(reader: &mut Reader<'_>, tenants: &[Tenant], capacity: u64) {
     let without: Vec<&str> =
@@ -385,6 +400,7 @@ pub(crate) fn printed(tenant: &Tenant, is_weighted: bool) -> Vec<(&'static str, 
     use serde_json::json;
     let mut keys = vec![("name", json!(tenant.name))];
     keys.extend(tenant.namespace.map(|namespace| ("namespace", json!(print_size(namespace.bytes)))));
+    keys.extend(tenant.reclaim_group.map(|group| ("reclaim_group", json!(group))));
     if is_weighted {
         keys.extend([("weight", json!(tenant.weight)), ("priority", json!(tenant.priority.word()))]);
     }

@@ -556,6 +556,7 @@ fn tenants() {
         one("interval = \"1ms\""),
         one("namespace = \"12345B\""),
         one("namespace = \"200%\""),
+        one("reclaim_group = 1"),
         one("namespace = \"50%\"\n[[tenant]]\nname = \"two\"\ngenerator = \"uniform\""),
         one("namespace = \"60%\"\n[[tenant]]\nname = \"two\"\nnamespace = \"60%\"\ngenerator = \"uniform\""),
         one("idle = true"),

@@ -246,13 +246,14 @@ fn a_trace_takes_the_place_of_a_generator() {
 #[test]
 fn tenants_take_the_place_of_a_workload() {
     let written = "preset = \"tbm-small\"\n[host]\narbitration.weighted.burst = 4\n\
-        [[tenant]]\nname = \"one\"\nnamespace = \"25%\"\nweight = 3\ngenerator.zipf.z = 1.1\nfootprint = \"50%\"\nrequests = 9\n\
+        [[tenant]]\nname = \"one\"\nnamespace = \"25%\"\nreclaim_group = 1\nweight = 3\ngenerator.zipf.z = 1.1\nfootprint = \"50%\"\nrequests = 9\n\
         [[tenant]]\nname = \"two\"\nnamespace = \"1GiB\"\nreplay = \"open\"\ninterval = \"1ms\"\ngenerator = \"uniform\"\n";
     let config = read(&text(written), &["tenant.two.weight=5", "tenant.one.queue_depth=7"], None);
     let Source::Tenants(tenants) = &config.workload.source else { panic!("{:?}", config.workload) };
     let [one, two] = &tenants[..] else { panic!("{tenants:?}") };
     assert_eq!((one.weight, one.queue_depth, one.replay), (3, Some(7), Replay::Closed));
     assert_eq!((two.weight, two.queue_depth, two.replay), (5, None, Replay::Open));
+    assert_eq!((one.reclaim_group, two.reclaim_group), (Some(1), None));
     let (of_one, of_two) = (one.namespace.unwrap(), two.namespace.unwrap());
     assert_eq!((of_one.first, of_one.bytes), (0, 15 << 28));
     assert_eq!((of_two.first, of_two.bytes), (15 << 28, 1 << 30));

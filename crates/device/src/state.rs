@@ -10,7 +10,8 @@ use std::path::Path;
 use base::{Geometry, Lpn, PageLayout, ParamValue, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::{ArrayView, Keeping, Saved};
+use ftl::allocation::GroupedNamespace;
+use ftl::{ArrayView, Keeping, Policies, Saved};
 use nand::BlockState;
 use postcard::{de_flavors, ser_flavors};
 use serde::de::DeserializeOwned;
@@ -66,7 +67,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         ("ftl.map_unit".into(), config.ftl.get("map_unit").name.into()),
         choice("allocation"),
         reclaim_unit(config),
-        choice("separation"),
+        separation(config),
         paired_page(config),
         migration(config),
         choice("read_disturb"),
@@ -74,6 +75,14 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         slc_cache(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
+}
+
+/// The separation, with the namespaces that lie in a reclaim group, where there are several.
+fn separation(config: &Config) -> (String, String) {
+    let Policies { separation, namespaces, .. } = policies(config);
+    let in_words = |it: &GroupedNamespace| format!(", {} pages from {} on in group {}", it.pages, it.first.0, it.group);
+    let of_groups: String = namespaces.iter().map(in_words).collect();
+    ("ftl.separation".into(), separation.written().to_string() + &of_groups)
 }
 
 /// The lives of blocks, which follow from the parameters and the seed: others would be bad.

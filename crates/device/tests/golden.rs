@@ -301,6 +301,16 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         }
         all.push((format!("superblock over {name}"), config));
     }
+    for (allocation, across) in [("CWDP", "none"), ("D", "none"), ("CWDP", "dies")] {
+        let mut config = reference(executor);
+        let params = [("handles", 2.into()), ("groups", 2.into()), ("isolation", "persistent".into())];
+        choose(&mut config.ftl, "separation", "fdp", &params);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        choose(&mut config.ftl, "reclaim_across", across, &[]);
+        lower_capacity(&mut config);
+        config.workload.hint_parts = 2;
+        all.push((format!("reclaim groups, {allocation}, across {across}"), config));
+    }
     if executor == Executor::Timed {
         all.extend(ahead_of_need());
     }

@@ -379,6 +379,13 @@ impl Pair {
                 choose(ftl, seam, name, if seam == "slc_cache" { &[] } else { params(name) });
             }
         }
+        // A map in flash and superblocks over channels go with one reclaim group.
+        if self.chosen("separation") == Some("fdp")
+            && self.mapping == "page"
+            && self.chosen("reclaim_unit") != Some("superblock")
+        {
+            ftl.get_mut("separation").set("groups", 2.into());
+        }
         if self.chosen("wear_leveling") == Some("swap") && self.chosen("block_allocation").is_none() {
             choose(ftl, "block_allocation", "least-worn", &[]);
         }

@@ -208,3 +208,55 @@ fn what_is_kept_apart_stays_apart_whatever_fails() {
         }
     }
 }
+
+/// Reclaim groups: each die has the pages of its own group, and nothing is lost, whatever fails.
+#[test]
+fn reclaim_groups_lose_nothing_whatever_fails() {
+    for (allocation, across) in [("CWDP", "none"), ("CWDP", "dies"), ("F", "none"), ("D", "dies")] {
+        for trouble in [Trouble::PowerCut, Trouble::SecondCut, Trouble::ProgramFailure, Trouble::FailedRecovery] {
+            let mut config = plain(2, 1, 2, 1, 18, 8);
+            config.device.user_capacity = 180 * PAGE;
+            choose(&mut config.ftl, "allocation", allocation, &[]);
+            choose(&mut config.ftl, "reclaim_across", across, &[]);
+            choose(&mut config.ftl, "separation", "fdp", &[("handles", 2.into()), ("groups", 4.into())]);
+            config.run.executor = Executor::Count;
+            config.run.precondition = Precondition::None;
+            let tally = try_everywhere(&config, trouble, 2, 37, &Interrupt::default()).expect("lives");
+            assert_eq!(tally.losing, 0, "{allocation} {across} {trouble:?}: {:?}", tally.first);
+            assert!(tally.runs > 20, "{allocation} {across} {trouble:?}: {}", tally.runs);
+        }
+    }
+}
+
+/// Groups that the dies cannot be divided into, or that need more than they have, are refused with what would be right.
+#[test]
+fn reclaim_groups_without_room_are_refused() {
+    let with = |groups: u32, change: &dyn Fn(&mut Config)| {
+        let mut config = plain(2, 2, 1, 1, 32, 16);
+        config.device.user_capacity = 1200 * PAGE;
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("groups", groups.into())]);
+        let sizes = [(600, Some(1)), (300, Some(0)), (300, None)];
+        tenants::with_namespaces(&mut config, &sizes);
+        change(&mut config);
+        device::check(&config).map_err(|refusal| refusal.message)
+    };
+    let tenants = |config: &mut Config, change: fn(&mut Vec<config::model::Tenant>)| {
+        let Source::Tenants(tenants) = &mut config.workload.source else { unreachable!("three") };
+        change(tenants);
+    };
+    let says = |result: Result<(), String>, text: &str| {
+        let message = result.expect_err(text);
+        assert!(message.contains(text), "{message}");
+    };
+    for groups in [1, 2] {
+        assert_eq!(with(groups, &|_| ()), Ok(()), "{groups}");
+    }
+    says(with(3, &|_| ()), "3 reclaim groups have no equal parts of 2 channels with 2 chips of 1 dies");
+    says(with(4, &|_| ()), "the namespaces of reclaim group 1 have 4800KiB, and it has room for 2400KiB");
+    let in_second = |config: &mut Config| tenants(config, |all| all[2].reclaim_group = Some(1));
+    says(with(2, &in_second), "the namespaces of reclaim group 1 have 7200KiB, and it has room for 4800KiB");
+    let in_third = |config: &mut Config| tenants(config, |all| all[0].reclaim_group = Some(2));
+    says(with(2, &in_third), "a tenant names reclaim group 2, and there are 2, from 0 on");
+    let in_flash = |config: &mut Config| choose(&mut config.ftl, "mapping", "dftl", &[]);
+    says(with(2, &in_flash), "spreads the entries of a map over all dies alike");
+}

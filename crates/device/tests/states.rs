@@ -130,6 +130,23 @@ fn blocks_left_by_handles_are_saved_as_full_as_they_are() {
     }
 }
 
+/// Pages of reclaim groups lie on the dies of these, and a state fits where they do.
+#[test]
+fn reclaim_groups_are_saved() {
+    for allocation in ["CWDP", "F"] {
+        let mut config = plain(2, 1, 1, 2, 48, 16);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("groups", 2.into())]);
+        let volume = config.device.user_capacity;
+        config.run.precondition = Precondition::Random { volume };
+        config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, volume));
+        config.workload.end = End { requests: Some(500), ..End::default() };
+        execute(&mut config, Executor::Count);
+        let outcome = as_it_was_saved(&config, 0);
+        assert!(figure(&outcome.summary, "flash.block_erases") > 10.0, "{allocation}");
+    }
+}
+
 /// Random devices whose blocks are refreshed again and again, while they are aged too. Where read disturb has states of blocks, these
 /// and their intervals begin anew when a run begins, and a state holds the rest.
 #[test]

@@ -105,7 +105,7 @@ impl<M: Mechanisms> PageMap<M> {
         assert!(user_pages <= most, "user space too large for the spare space");
         let plan = crate::mechanism::SpacePlan::new(policies, &geometry);
         let of_map = plan.map_pages(&geometry, user_pages);
-        let allocation = Allocation::build(policies.allocation, &geometry);
+        let allocation = Allocation::of(policies, &geometry, user_pages);
         let mut kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, seed)?;
         if keeps_spares {
             kernel.keep_spares();

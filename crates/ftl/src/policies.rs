@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Cell, Duration, ProgramOrder, ReadLimits, Selection, Wear};
 
+use crate::allocation::GroupedNamespace;
 use crate::separation::HostPage;
 use crate::{dftl, fast};
 
@@ -64,6 +65,8 @@ pub struct Policies<'a> {
     pub gc_schedule: &'a Selection,
     /// Data separation.
     pub separation: &'a Selection,
+    /// Namespaces that lie in a reclaim group each, where the separation has several; none overlap.
+    pub namespaces: Vec<GroupedNamespace>,
     /// Paired-page protection.
     pub paired_page: &'a Selection,
     /// Migration.

@@ -37,6 +37,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         reclaim_across: selection("reclaim_across"),
         gc_schedule: selection("gc_schedule"),
         separation: selection("separation"),
+        namespaces: Vec::new(),
         paired_page: selection("paired_page"),
         migration: selection("migration"),
         read_disturb: selection("read_disturb"),

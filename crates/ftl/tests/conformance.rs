@@ -66,6 +66,7 @@ fn first_choices() -> Policies<'static> {
         reclaim_across: first("reclaim_across"),
         gc_schedule: first("gc_schedule"),
         separation: first("separation"),
+        namespaces: Vec::new(),
         paired_page: first("paired_page"),
         migration: first("migration"),
         read_disturb: first("read_disturb"),

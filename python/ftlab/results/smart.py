@@ -114,13 +114,18 @@ def _in_step(config: Mapping[str, Any]) -> int:
     return int(channels * (device["planes_per_die"] if "planes" in over else 1))
 
 
+def _groups(s: Summary) -> int:
+    """Reclaim groups."""
+    return int(s["config"]["ftl"]["separation"]["fdp"]["groups"])
+
+
 def _unit_size(s: Summary) -> int:
     """Bytes of a reclaim unit."""
     config, device, ftl = s["config"], s["config"]["device"], s["config"]["ftl"]
     blocks = _in_step(config)
     if ftl["reclaim_across"] == "dies":
         dies = device["channels"] * device["chips_per_channel"] * device["dies_per_chip"]
-        blocks = dies * device["planes_per_die"]
+        blocks = dies // _groups(s) * device["planes_per_die"]
     elif "twin" in ftl["reclaim_unit"]:
         blocks = device["planes_per_die"]
     return int(blocks * device["pages_per_block"] * in_bytes(device["page_size"]))
@@ -228,6 +233,7 @@ FIELDS = (
     Field(C0H, "Max User data erase counts", "`wear.erases.max`", _at("wear", "erases", "max")),
     Field(C0H, "Min User data erase counts", "`wear.erases.min`", _at("wear", "erases", "min")),
     Field(C0H, "Endurance estimate", "`end_of_life.lifetime_bytes`", _at("end_of_life", "lifetime_bytes")),
+    Field(FDP, "NRG", "`config.ftl.separation.fdp.groups`", _of_fdp(_groups)),
     Field(FDP, "RUNS", "the bytes of a reclaim unit", _of_fdp(_unit_size)),
     Field(FDP, "HBMW", "`host.bytes_written`", _of_fdp(_at("host", "bytes_written"))),
     Field(FDP, "MBMW", "as `Physical media units written`", _of_fdp(_media_written)),

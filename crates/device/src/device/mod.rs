@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request, Unit};
 use config::Config;
-use config::model::{Checks, Payload};
-use ftl::allocation::{Allocation, DieTurns};
+use config::model::{Checks, Namespace, Payload};
+use ftl::allocation::{Allocation, DieTurns, GroupedNamespace};
 use ftl::schedule::Schedule;
+use ftl::separation::reclaim_groups;
 use ftl::{ANYWHERE, Ahead, Capabilities, Ftl, HostWrite, OutOfMemory, Placed, Policies, Rewriter as _, Time};
 use metrics::{Locality, Recorder};
 use nand::StoreKind;
@@ -103,8 +104,8 @@ impl Device {
         own_pages: u64,
     ) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
-        let allocation = Allocation::build(config.ftl.get("allocation"), &geometry);
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size) + own_pages;
+        let allocation = Allocation::of(&policies(config), &geometry, user_pages);
         let payload = stores != StoreKind::Nothing;
         let (ftl, has) = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let shape = shape(config, &geometry, timed);
@@ -647,6 +648,19 @@ fn block_write(config: &Config) -> Duration {
     Duration(of_wordline * u64::from(device.pages_per_block) / device.timing.program.len() as u64)
 }
 
+/// The namespaces of tenants that lie in one reclaim group each, where there are several.
+fn grouped_namespaces(config: &Config) -> Vec<GroupedNamespace> {
+    let page = u64::from(geometry(config).page_size);
+    // A page of two namespaces is of the first one.
+    let page_at = |at: u64| at.div_ceil(page) as u32;
+    let grouped = |(Namespace { first, bytes }, group)| {
+        let (first, end) = (page_at(first), page_at(first + bytes));
+        GroupedNamespace { first: Lpn(first), pages: end - first, group }
+    };
+    let has_several = reclaim_groups(config.ftl.get("separation")) > 1;
+    config.workload.in_reclaim_groups().filter(|_| has_several).map(grouped).collect()
+}
+
 /// The FTL's policies under a configuration.
 pub(crate) fn policies(config: &Config) -> Policies<'_> {
     Policies {
@@ -659,6 +673,7 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         reclaim_across: config.ftl.get("reclaim_across"),
         gc_schedule: config.ftl.get("gc_schedule"),
         separation: config.ftl.get("separation"),
+        namespaces: grouped_namespaces(config),
         paired_page: config.ftl.get("paired_page"),
         migration: config.ftl.get("migration"),
         read_disturb: config.ftl.get("read_disturb"),

@@ -1,6 +1,7 @@
 //! Requests in the device: what each still waits for, and when it is complete.
 
 use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
+use ftl::allocation::Stripe;
 
 use super::context::Context;
 use super::front::live::Live;
@@ -363,23 +364,29 @@ impl Requests {
         if is_dynamic {
             return;
         }
-        let (stripe, parts) = (stripe(context), context.device.flash.geometry().parts);
+        let parts = context.device.flash.geometry().parts;
         let (queues, allocation) = (&mut context.queues, &context.device.allocation);
         let queue_of = |page| allocation.queue_of(Lpn(page));
-        for first in span.first..span.end.min(span.first.saturating_add(stripe)) {
-            let queue = queue_of(first);
-            let is_behind = |other| other < first && queue_of(other) == queue;
-            // The parts of a flash page are of one queue, those of the first one perhaps at both ends of the stripe.
-            if parts > 1 && first > span.first && (is_behind(first - 1) || is_behind(span.first)) {
-                continue;
+        let mut begin = span.first;
+        while begin < span.end {
+            let Stripe { pages: stripe, end, .. } = allocation.stripe_of(Lpn(begin), parts);
+            let end = end.0.min(span.end);
+            for first in begin..end.min(begin.saturating_add(stripe)) {
+                let queue = queue_of(first);
+                let is_behind = |other| other < first && queue_of(other) == queue;
+                // The parts of a flash page are of one queue, those of the first one perhaps at both ends of the stripe.
+                if parts > 1 && first > begin && (is_behind(first - 1) || is_behind(begin)) {
+                    continue;
+                }
+                let age = queues.next_age();
+                let work = Work::Trim { request, end: Lpn(end) };
+                let trim = queues.insert(Transaction::new(age, Lpn(first), 0, work, context.device.parts.whole()));
+                self.wait_for(request, 1);
+                self.trims_waiting += 1;
+                queues.push_write(queue, trim);
+                queues.wake_queue(queue);
             }
-            let age = queues.next_age();
-            let work = Work::Trim { request, end: Lpn(span.end) };
-            let trim = queues.insert(Transaction::new(age, Lpn(first), 0, work, context.device.parts.whole()));
-            self.wait_for(request, 1);
-            self.trims_waiting += 1;
-            queues.push_write(queue, trim);
-            queues.wake_queue(queue);
+            begin = end;
         }
     }
 
@@ -392,18 +399,15 @@ impl Requests {
         context.queues.remove_write(Queue::of_domain(domain), None, first);
         context.queues.release(first);
         let parts = context.device.flash.geometry().parts;
-        for start in (lpn.0 - lpn.0 % parts..end.0).step_by(stripe(context) as usize) {
-            for page in start.max(lpn.0)..end.0.min(start + parts) {
-                context.device.ftl.trim(Lpn(page));
+        let Stripe { pages: stripe, before, .. } = context.device.allocation.stripe_of(lpn, parts);
+        let first = i64::from(lpn.0) - i64::from(before % parts);
+        for start in (first..end.0.into()).step_by(stripe as usize) {
+            for page in start.max(lpn.0.into())..(start + i64::from(parts)).min(end.0.into()) {
+                context.device.ftl.trim(Lpn(page as u32));
             }
         }
         self.trims_waiting -= 1;
         self.part_done(context, request);
         true
     }
-}
-
-/// Pages of one queue that are the same part of a flash page are so far apart.
-fn stripe(context: &Context<'_, impl Plan>) -> u32 {
-    context.queues.count() * context.device.flash.geometry().parts
 }

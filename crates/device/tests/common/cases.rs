@@ -255,6 +255,8 @@ pub fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut
                     let most = *pick(r, &[1, 3, 16]);
                     page * (1 + r.below(most))
                 }
+                // Each leaves a block of every plane.
+                "update_after" => page * *pick(r, &[0, 40, 200]),
                 _ => min + r.below(4),
             };
             ParamValue::Size(drawn.clamp(min, max))

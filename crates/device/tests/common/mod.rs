@@ -408,7 +408,13 @@ pub fn random_hints(seed: u64, config: &mut Config) {
         "fdp" => {
             let update_after = if seed.is_multiple_of(2) { 0 } else { 40_000 };
             let isolation = either(&mut random, "separation", "fdp", "isolation");
-            vec![("handles", few), isolation, ("update_after", ParamValue::Size(update_after))]
+            let groups = 1 + random.below_u32(3);
+            vec![
+                ("handles", few),
+                isolation,
+                ("update_after", ParamValue::Size(update_after)),
+                ("groups", groups.into()),
+            ]
         }
         _ => vec![],
     };
@@ -416,6 +422,10 @@ pub fn random_hints(seed: u64, config: &mut Config) {
     // Some of them are no handle's.
     (tried.workload.hint, tried.workload.hint_parts) = (vec![random.below_u32(2) as u16], 6);
     tried.device.blocks_per_plane += 18;
+    if name == "fdp" && device::check(&tried).is_err() {
+        // Its dies cannot be divided, or not with what else there is.
+        tried.ftl.get_mut("separation").set("groups", 1.into());
+    }
     if device::check(&tried).is_ok() {
         *config = tried;
     }

@@ -4,6 +4,7 @@ use base::{ARBITRATIONS, Duration, Selection};
 use config::Config;
 use config::model::*;
 use engine::Chance;
+use ftl::separation::reclaim_groups;
 
 use super::{page_size, pick};
 
@@ -20,6 +21,7 @@ fn tenant(config: &Config, name: &str, namespace: Option<Namespace>, requests: O
         weight: 1,
         priority: Priority::Weighted,
         namespace,
+        reclaim_group: None,
         is_idle: false,
         think: Duration::ZERO,
         start: Duration::ZERO,
@@ -61,6 +63,17 @@ fn share(config: &mut Config, tenants: Vec<Tenant>, arbitration: &str, depth: u3
     config.host.arbitration = Selection::default_of(choice);
     (config.host.replay, config.host.queue_depth) = (Replay::Open, Some(depth));
     config.workload = Workload::of(Source::Tenants(tenants));
+}
+
+/// Tenants with namespaces of so many pages, each in its reclaim group.
+pub fn with_namespaces(config: &mut Config, sizes: &[(u64, Option<u32>)]) {
+    let parts = namespaces(config, &sizes.iter().map(|(pages, _)| *pages).collect::<Vec<_>>());
+    let named = parts.into_iter().zip(sizes).zip(0..).map(|((part, &(_, group)), number)| Tenant {
+        reclaim_group: group,
+        ..tenant(config, &format!("t{number}"), part, Some(100))
+    });
+    let tenants = named.collect();
+    share(config, tenants, "round-robin", 4);
 }
 
 /// Three tenants that have as many requests together as the host, and as much time for them: one in an open loop on a half of the
@@ -131,6 +144,18 @@ pub fn random_tenants(seed: u64, config: &mut Config) {
     // So that one that goes on does not have requests that take no time.
     config.host.command_time = Duration(config.host.command_time.ns().max(1000));
     let depth = 1 + r.below_u32(20);
+    let groups = reclaim_groups(config.ftl.get("separation"));
     share(config, tenants, arbitration, depth);
     config.host.arbitration.set("burst", (1 + r.below_u32(4)).into());
+    if groups > 1 {
+        let mut in_groups = config.clone();
+        let Source::Tenants(tenants) = &mut in_groups.workload.source else { unreachable!("they were made") };
+        for tenant in tenants.iter_mut().filter(|tenant| tenant.namespace.is_some()) {
+            tenant.reclaim_group = (r.below(4) > 0).then(|| r.below_u32(groups));
+        }
+        // Some have more pages than room in their group.
+        if device::check(&in_groups).is_ok() {
+            *config = in_groups;
+        }
+    }
 }

@@ -18,6 +18,7 @@ fn tenant(name: &str, first: u64, pages: u64, reads: f64, depth: u32, requests: 
         weight: 1,
         priority: Priority::Weighted,
         namespace: Some(Namespace { first: first * PAGE, bytes: pages * PAGE }),
+        reclaim_group: None,
         is_idle: false,
         think: Duration::ZERO,
         start: Duration::ZERO,
@@ -418,5 +419,38 @@ fn random_tenants_lose_nothing() {
             }
         }
         assert_eq!(metrics::deterministic(&summary), metrics::deterministic(&run(&config)), "seed {seed}");
+    }
+}
+
+/// Two tenants with a half of the addresses each, which write single pages at random and read some, in these reclaim groups.
+fn in_groups(groups: u32, of_tenants: [Option<u32>; 2], allocation: &str) -> Config {
+    let mut tenants = vec![tenant("first", 0, 1152, 0.3, 32, Some(4000)), tenant("second", 1152, 1152, 0.3, 32, None)];
+    for (tenant, group) in tenants.iter_mut().zip(of_tenants) {
+        tenant.reclaim_group = group;
+    }
+    let mut config = shared(tenants, "round-robin", 1, 64);
+    choose(&mut config.ftl, "allocation", allocation, &[]);
+    choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("groups", groups.into())]);
+    config
+}
+
+/// What a tenant sees does not depend on what others do in other reclaim groups, where nothing else is shared.
+#[test]
+fn a_tenant_in_a_reclaim_group_of_its_own_never_waits_for_others() {
+    for allocation in ["CWDP", "F", "D"] {
+        let seen = |mut config: Config, is_alone: bool| {
+            let Source::Tenants(tenants) = &mut config.workload.source else { unreachable!("two") };
+            tenants[1].is_idle = is_alone;
+            let summary = run(&config);
+            assert!(figure(&summary, "flash.block_erases") > 100.0, "{allocation}");
+            let latency = of(&summary, "first")["latency"].clone();
+            (latency, number(&summary, "first", "iops"))
+        };
+        // Of those that no namespace is said to lie in, the first ones have the first pages.
+        for apart in [in_groups(2, [Some(1), Some(0)], allocation), in_groups(2, [None; 2], allocation)] {
+            assert_eq!(seen(apart.clone(), true), seen(apart, false), "{allocation}");
+        }
+        let [alone, beside] = [true, false].map(|is_alone| seen(in_groups(1, [None; 2], allocation), is_alone));
+        assert!(alone.1 > 1.3 * beside.1, "{allocation}: {} {}", alone.1, beside.1);
     }
 }

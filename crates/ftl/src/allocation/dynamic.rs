@@ -10,6 +10,8 @@
 
 use base::{Choice, Die, FastDiv, Geometry, Lpn, Queue};
 
+use super::groups::{InGroup, ReclaimGroups, shape_of_group};
+
 pub(super) const F: Choice = Choice {
     name: "F",
     doc: "Dynamic: the next free die, one page each (Hu et al. 2011; TBM section 3).",
@@ -33,29 +35,46 @@ pub struct Dynamic {
     dies: Vec<Vec<Die>>,
     burst: u32,
     planes: FastDiv,
-    queue_count: FastDiv,
+    /// Queues of a reclaim group, where there are several, or of the device.
+    queues: FastDiv,
+    /// Dies of a reclaim group.
+    of_group: FastDiv,
+    groups: Option<Box<ReclaimGroups>>,
 }
 
 impl Dynamic {
-    pub(super) fn new(name: &str, geometry: &Geometry) -> Dynamic {
+    pub(super) fn new(name: &str, geometry: &Geometry, groups: Option<ReclaimGroups>) -> Dynamic {
         let fixed_die = name == D.name;
-        let queues = if fixed_die { geometry.dies_per_chip } else { 1 };
+        let count = groups.as_ref().map_or(1, ReclaimGroups::count);
+        let shape = shape_of_group(geometry, count).expect("dies that can be divided");
+        let queues = if fixed_die { shape[2] } else { 1 };
+        let of_group = geometry.dies() / count;
         Dynamic {
-            dies: (0..queues).map(|die| dies_of(die, fixed_die, geometry)).collect(),
+            dies: (0..count * queues)
+                .map(|queue| dies_of(queue / queues * of_group, fixed_die.then_some(queue % queues), shape))
+                .collect(),
             burst: geometry.parts * if name == F.name { 1 } else { geometry.planes_per_die },
             planes: FastDiv::new(geometry.planes_per_die * geometry.parts),
-            queue_count: FastDiv::new(queues),
+            queues: FastDiv::new(queues),
+            of_group: FastDiv::new(of_group),
+            groups: groups.map(Box::new),
         }
     }
 
     pub(super) fn queues(&self) -> u32 {
-        self.queue_count.divisor()
+        self.dies.len() as u32
     }
 
     #[inline]
     pub(crate) fn queue_of(&self, lpn: Lpn) -> Queue {
-        let number = if self.queues() == 1 { 0 } else { self.queue_count.split(self.planes.quotient(lpn.0)).1 };
-        Queue::new(number)
+        let Some(groups) = &self.groups else { return Queue::new(self.queue_in_group(lpn.0)) };
+        let InGroup { group, position, .. } = groups.find(lpn);
+        Queue::new(group * self.queues.divisor() + self.queue_in_group(position))
+    }
+
+    #[inline]
+    fn queue_in_group(&self, position: u32) -> u32 {
+        if self.queues.divisor() == 1 { 0 } else { self.queues.split(self.planes.quotient(position)).1 }
     }
 
     /// The dies that serve a queue, in round-robin order.
@@ -63,10 +82,11 @@ impl Dynamic {
         &self.dies[queue.index()]
     }
 
-    /// The queue that a die serves, given its number inside its chip.
+    /// The queue that a die serves, by its group and its number inside its chip.
     #[inline]
     pub fn queue_of_die(&self, die: Die) -> Queue {
-        Queue::new(self.queue_count.split(die.number()).1)
+        let (group, in_group) = self.of_group.split(die.number());
+        Queue::new(group * self.queues.divisor() + self.queues.split(in_group).1)
     }
 
     /// Pages that a free die takes at once, at most.
@@ -75,16 +95,17 @@ impl Dynamic {
     }
 }
 
-/// The dies of a queue: channel fastest, then chip, then the die of the chip, unless that is fixed.
-fn dies_of(die: u32, fixed_die: bool, geometry: &Geometry) -> Vec<Die> {
-    let wanted = if fixed_die { die..die + 1 } else { 0..geometry.dies_per_chip };
-    let mut dies = Vec::new();
+/// The dies of a queue, from one on: channel fastest, then chip, then the die of the chip, unless that is fixed. `shape`: the channels, the
+/// chips of one and the dies of one.
+fn dies_of(first: u32, fixed: Option<u32>, [channels, chips, dies, _]: [u32; 4]) -> Vec<Die> {
+    let wanted = fixed.map_or(0..dies, |die| die..die + 1);
+    let mut found = Vec::new();
     for die in wanted {
-        for chip in 0..geometry.chips_per_channel {
-            for channel in 0..geometry.channels {
-                dies.push(Die::new((channel * geometry.chips_per_channel + chip) * geometry.dies_per_chip + die));
+        for chip in 0..chips {
+            for channel in 0..channels {
+                found.push(Die::new(first + (channel * chips + chip) * dies + die));
             }
         }
     }
-    dies
+    found
 }

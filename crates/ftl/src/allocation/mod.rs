@@ -5,13 +5,19 @@
 //! by construction (the "busy-aware round robin" of SSDSim and TBM), and what they look at is time.
 
 mod dynamic;
+mod groups;
 mod striped;
 mod table;
 mod turns;
 
 use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
+use crate::Policies;
+use crate::separation::reclaim_groups;
+
 pub use dynamic::Dynamic;
+pub use groups::GroupedNamespace;
+pub(crate) use groups::{OverfullGroup, ReclaimGroups, shape_of_group};
 pub use striped::Striped;
 pub use table::DomainTable;
 pub use turns::{DieTurns, IdleDies};
@@ -59,20 +65,66 @@ pub fn is_dynamic(name: &str) -> bool {
     [dynamic::F.name, dynamic::D.name, dynamic::F2.name].contains(&name)
 }
 
+/// Consecutive logical pages, of which a static order gives each plane a flash page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripe {
+    /// Its length.
+    pub pages: u32,
+    /// Pages of it before the one that was asked for.
+    pub before: u32,
+    /// The page before which the stripes that follow end.
+    pub end: Lpn,
+}
+
 impl Allocation {
-    /// The allocation that was chosen.
+    /// The allocation that was chosen, with the reclaim groups that the separation has.
+    ///
+    /// # Panics
+    /// If the selection is not from this registry, or a group has no room for its pages, which the configuration check refuses.
+    pub fn of(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64) -> Allocation {
+        let has_several = reclaim_groups(policies.separation) > 1;
+        let groups = || Allocation::groups(policies, geometry, user_pages).expect("groups with room for their pages");
+        Allocation::over(policies.allocation, geometry, has_several.then(groups))
+    }
+
+    /// The logical pages of each reclaim group.
+    pub(crate) fn groups(
+        policies: &Policies<'_>,
+        geometry: &Geometry,
+        user_pages: u64,
+    ) -> Result<ReclaimGroups, OverfullGroup> {
+        let count = reclaim_groups(policies.separation);
+        let most = groups::room_of_group(geometry, count, user_pages, is_dynamic(policies.allocation.name));
+        ReclaimGroups::new(count, &policies.namespaces, user_pages, most)
+    }
+
+    /// The allocation that was chosen, over all dies.
     ///
     /// # Panics
     /// If the selection is not from this registry.
     pub fn build(selection: &Selection, geometry: &Geometry) -> Allocation {
+        Allocation::over(selection, geometry, None)
+    }
+
+    fn over(selection: &Selection, geometry: &Geometry, groups: Option<ReclaimGroups>) -> Allocation {
         if let Some(own) = &selection.own {
             return Allocation::Own(DomainTable::new(own, geometry.domains()));
         }
         assert!(SEAM.find(selection.name).is_some(), "`{}` is not a plane allocation", selection.name);
         if is_dynamic(selection.name) {
-            Allocation::Dynamic(Dynamic::new(selection.name, geometry))
+            Allocation::Dynamic(Dynamic::new(selection.name, geometry, groups))
         } else {
-            Allocation::Striped(Striped::new(selection.name, geometry))
+            Allocation::Striped(Striped::new(selection.name, geometry, groups))
+        }
+    }
+
+    /// The stripe of a page, of `parts` pages for each plane. Only a static order has stripes: a table of the user's own is taken as if it
+    /// were one.
+    pub fn stripe_of(&self, lpn: Lpn, parts: u32) -> Stripe {
+        let pages = self.queues() * parts;
+        match self {
+            Allocation::Striped(striped) => striped.stripe_of(lpn),
+            Allocation::Dynamic(_) | Allocation::Own(_) => Stripe { pages, before: lpn.0 % pages, end: Lpn(u32::MAX) },
         }
     }
 
@@ -123,7 +175,8 @@ impl Allocation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Dimensions;
+    use crate::sample;
+    use base::{Cell, Die, Dimensions};
 
     /// 2 channels × 2 chips × 2 dies × 2 planes; domain = ((channel × 2 + chip) × 2 + die) × 2 + plane.
     fn geometry() -> Geometry {
@@ -176,5 +229,50 @@ mod tests {
         assert_eq!(of("F", 0), (vec![0, 4, 2, 6, 1, 5, 3, 7], 1));
         assert_eq!(of("F2", 0), (vec![0, 4, 2, 6, 1, 5, 3, 7], 2));
         assert_eq!(of("D", 1), (vec![1, 5, 3, 7], 2));
+    }
+
+    fn in_groups(name: &str, groups: u32, namespaces: Vec<GroupedNamespace>) -> Allocation {
+        let chosen: [sample::Chosen<'_>; 2] =
+            [("allocation", name, &[]), ("separation", "fdp", &[("groups", groups.into())])];
+        let policies = Policies { namespaces, ..sample::policies(&chosen, Cell::Slc) };
+        Allocation::of(&policies, &geometry(), 160)
+    }
+
+    #[test]
+    fn a_group_has_a_stripe_over_its_own_dies() {
+        // A channel has the domains 0 to 7, and half a channel 0 to 3.
+        let namespace = GroupedNamespace { first: Lpn(10), pages: 30, group: 1 };
+        let queues = |allocation: &Allocation, lpns: std::ops::Range<u32>| -> Vec<u32> {
+            lpns.map(|lpn| allocation.queue_of(Lpn(lpn)).number()).collect()
+        };
+        let striped = in_groups("CWDP", 2, vec![namespace]);
+        assert_eq!(queues(&striped, 10..15), [8, 12, 10, 14, 9]);
+        assert_eq!(
+            (queues(&striped, 9..10), queues(&striped, 40..41)),
+            (vec![4], vec![2]),
+            "one behind the other in its group"
+        );
+        assert_eq!(striped.stripe_of(Lpn(12), 1), Stripe { pages: 8, before: 2, end: Lpn(40) });
+        assert_eq!(queues(&in_groups("PDWC", 4, Vec::new()), 38..42), [2, 3, 4, 5]);
+        let dynamic = in_groups("F", 2, vec![namespace]);
+        assert_eq!((dynamic.queues(), queues(&dynamic, 9..11), queues(&dynamic, 39..41)), (2, vec![0, 1], vec![1, 0]));
+        let fixed_die = in_groups("D", 2, vec![namespace]);
+        assert_eq!((fixed_die.queues(), queues(&fixed_die, 10..16)), (4, vec![2, 2, 3, 3, 2, 2]));
+    }
+
+    #[test]
+    fn every_die_serves_the_pages_of_its_group() {
+        for (name, groups) in [("F", 2), ("F2", 4), ("D", 2), ("D", 8)] {
+            let allocation = in_groups(name, groups, Vec::new());
+            let dynamic = allocation.dynamic().unwrap();
+            let mut dies: Vec<Die> = Vec::new();
+            for queue in allocation.all_queues() {
+                let of_queue = dynamic.dies(queue);
+                assert!(of_queue.iter().all(|&die| dynamic.queue_of_die(die) == queue), "{name} {groups}");
+                dies.extend(of_queue);
+            }
+            dies.sort_unstable();
+            assert_eq!(dies, geometry().all_dies().collect::<Vec<_>>(), "{name} {groups}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use base::Geometry;
 
 use super::forwarding::Schedule;
-use super::{All, Planned as _, dftl, disturb, renewal, wear};
+use super::{All, Planned as _, dftl, disturb, renewal, separation, wear};
 use crate::kernel::{Budget, Kernel, Needs, Streams, Wordlines};
 use crate::{Bytes, Policies};
 
@@ -15,6 +15,8 @@ pub(crate) struct SpacePlan {
     /// True if cold data have a stream of their own.
     has_cold: bool,
     is_dynamic: bool,
+    /// Parts of the dies with pages of their own.
+    reclaim_groups: u32,
     /// Units above the reserve that are to be free at times.
     stock: u32,
     next_lsb: Vec<u16>,
@@ -59,6 +61,7 @@ impl SpacePlan {
             has_map: policies.has_map(),
             has_cold: wear::separates(policies.wear_leveling),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
+            reclaim_groups: separation::reclaim_groups(policies.separation),
             stock: Schedule::new(policies.gc_schedule).stock(),
             next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
         }
@@ -148,8 +151,10 @@ impl SpacePlan {
         let data = if self.has_map { dftl::most_data_pages(geometry, valid) } else { valid };
         let all = data * u64::from(geometry.domains());
         if self.is_dynamic {
-            // Some domain always has to accept the next page, also where a formula fixes the die: by rows of flash pages.
-            all.saturating_sub(u64::from(geometry.dies_per_chip * geometry.planes_per_die * geometry.parts))
+            // Some domain of each reclaim group always has to accept the next page, also where a formula fixes the die: by rows of flash
+            // pages.
+            let of_group = geometry.dies_per_chip * geometry.planes_per_die * geometry.parts;
+            all.saturating_sub(u64::from(of_group * self.reclaim_groups))
         } else {
             all
         }

@@ -9,6 +9,8 @@
 //! own members in the order in which their groups were chosen, when it needs room. A domain without a member in the chosen group leaves
 //! it to the others and goes on to the next. What a domain needs comes first: where its member of the chosen group would gain nothing,
 //! its emptiest unit is taken, and the group of that. And it is taken by itself where another domain has many members before it still.
+//!
+//! Where the drive has several reclaim groups, all this holds for the domains of each, which the policy has as one domain: a *set*.
 
 use std::collections::VecDeque;
 
@@ -16,6 +18,7 @@ use base::{Choice, Domain, Seam, Unit};
 
 use super::{AnyVictim, UnitRecord, UnitShape, UnitState, VictimPolicy, VictimView, chance_by_domain};
 use crate::refusals::{FtlSetup, Refusal};
+use crate::separation::reclaim_groups;
 use crate::stream::{MAX_STREAMS, Stream};
 use crate::{Figures, Policies};
 
@@ -45,9 +48,6 @@ const MOST_WAITING: usize = 4;
 
 /// Valid pages of a group are told to the policy as those of one member, in parts of a page where a unit has fewer slots than this.
 const RESOLUTION: u32 = 1024;
-
-/// All groups are of one domain.
-const ALL: Domain = Domain::new(0);
 
 /// True if units of all domains are chosen together.
 pub fn is_across(policies: &Policies<'_>) -> bool {
@@ -141,14 +141,20 @@ struct GroupFigures {
 pub struct Across {
     policy: Box<AnyVictim>,
     shape: UnitShape,
+    /// Domains of a set.
+    of_set: u32,
+    /// Groups that a set can have.
+    groups_of_set: u32,
     /// Parts of a page in which the policy hears of valid pages.
     parts: u32,
     groups: Vec<UnitGroup>,
     /// Their records, as the policy sees them.
     seen: Vec<UnitRecord>,
     erases: Vec<u32>,
-    free: Vec<u32>,
+    /// By set.
+    free: Vec<Vec<u32>>,
     serials: u64,
+    /// By stream, and in that by set.
     streams: Vec<StreamGroups>,
     /// By unit: the stream that filled it.
     filled_by: Vec<Stream>,
@@ -163,13 +169,14 @@ pub struct Across {
 }
 
 impl Across {
-    /// The shape of the groups, as the policy has it, and [`Across::parts`]. There are no more groups than units, and those that units
-    /// may join have none at times: a whole multiple of the units of a domain.
-    fn shape_of_groups(shape: UnitShape) -> (UnitShape, u32) {
-        let parts = (RESOLUTION / shape.slots).clamp(1, shape.domains);
+    /// The shape of the groups of so many sets, as the policy has it, and [`Across::parts`]. There are no more groups than units, and those
+    /// that units may join have none at times: a whole multiple of the units of a domain.
+    fn shape_of_groups(shape: UnitShape, sets: u32) -> (UnitShape, u32) {
+        let of_set = shape.domains / sets;
+        let parts = (RESOLUTION / shape.slots).clamp(1, of_set);
         let joined = (OPEN_GROUPS * MAX_STREAMS as u32).div_ceil(shape.units_per_domain);
-        let most = (shape.domains + joined) * shape.units_per_domain;
-        (UnitShape { domains: 1, units_per_domain: most, slots: shape.slots * parts }, parts)
+        let most = (of_set + joined) * shape.units_per_domain;
+        (UnitShape { domains: sets, units_per_domain: most, slots: shape.slots * parts }, parts)
     }
 
     /// Logical time goes on. Where a policy counts it in the pages of a domain, that has as many more of these as there may be groups.
@@ -178,7 +185,7 @@ impl Across {
     }
 
     pub(crate) fn bytes(policies: &Policies<'_>, shape: UnitShape) -> u64 {
-        let of_groups = Across::shape_of_groups(shape).0;
+        let of_groups = Across::shape_of_groups(shape, reclaim_groups(policies.separation)).0;
         let of_group = size_of::<UnitGroup>() + size_of::<UnitRecord>() + 2 * size_of::<u32>();
         // With its places among the members of a group, and among those that wait.
         let of_unit = size_of::<Stream>() + size_of::<Option<Membership>>() + 2 * size_of::<Unit>();
@@ -187,17 +194,22 @@ impl Across {
     }
 
     pub(crate) fn build(policies: &Policies<'_>, shape: UnitShape, seed: u64) -> Across {
-        let (of_groups, parts) = Across::shape_of_groups(shape);
+        let sets = reclaim_groups(policies.separation);
+        let (of_groups, parts) = Across::shape_of_groups(shape, sets);
         let (units, groups) = (shape.units() as usize, of_groups.units() as usize);
-        let policy = AnyVictim::build(policies.victim, of_groups, chance_by_domain(seed, 1));
+        let policy = AnyVictim::build(policies.victim, of_groups, chance_by_domain(seed, sets));
+        let free_of =
+            |set: u32| (set * of_groups.units_per_domain..(set + 1) * of_groups.units_per_domain).rev().collect();
         Across {
             policy: Box::new(policy),
             shape,
+            of_set: shape.domains / sets,
+            groups_of_set: of_groups.units_per_domain,
             parts,
             groups: vec![UnitGroup::default(); groups],
             seen: vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; groups],
             erases: vec![0; groups],
-            free: (0..groups as u32).rev().collect(),
+            free: (0..sets).map(free_of).collect(),
             serials: 0,
             streams: Vec::new(),
             filled_by: vec![Stream::FIRST; units],
@@ -223,6 +235,21 @@ impl Across {
         Domain::new(unit.number() / self.shape.units_per_domain)
     }
 
+    /// The set of a domain, as the policy has it.
+    pub(crate) fn set_of(&self, domain: Domain) -> Domain {
+        Domain::new(domain.number() / self.of_set)
+    }
+
+    /// The set of a group, likewise.
+    fn set_of_group(&self, group: u32) -> Domain {
+        Domain::new(group / self.groups_of_set)
+    }
+
+    /// Where the groups of a stream are that units of a domain join.
+    fn joining(&self, domain: Domain, stream: Stream) -> usize {
+        stream.index() * self.free.len() + self.set_of(domain).index()
+    }
+
     /// The valid pages of a group, as the policy hears of them: those of a member, on average.
     fn told(&self, group: u32) -> u32 {
         let UnitGroup { members, valid, .. } = &self.groups[group as usize];
@@ -238,13 +265,14 @@ impl Across {
 
     /// The group that the next unit of a stream in a domain joins, which is now full.
     fn join(&mut self, domain: Domain, stream: Stream) -> u32 {
-        let domains = self.shape.domains as usize;
-        while self.streams.len() <= stream.index() {
-            self.streams.push(StreamGroups { next: vec![0; domains], oldest: 0, open: VecDeque::new() });
+        let (set, in_set) = (self.joining(domain, stream), (domain.number() % self.of_set) as usize);
+        while self.streams.len() <= set {
+            let next = vec![0; self.of_set as usize];
+            self.streams.push(StreamGroups { next, oldest: 0, open: VecDeque::new() });
         }
-        let of_stream = &mut self.streams[stream.index()];
-        let number = of_stream.next[domain.index()].max(of_stream.oldest);
-        of_stream.next[domain.index()] = number + 1;
+        let of_stream = &mut self.streams[set];
+        let number = of_stream.next[in_set].max(of_stream.oldest);
+        of_stream.next[in_set] = number + 1;
         // A domain that is further ahead than that ends the groups of those behind.
         let mut ended = Vec::new();
         while number >= of_stream.oldest + OPEN_GROUPS {
@@ -260,14 +288,15 @@ impl Across {
             self.complete(group);
         }
         found.unwrap_or_else(|| {
-            let group = self.make(GroupStage::Open);
-            self.streams[stream.index()].open[at] = Some(group);
+            let group = self.make(domain, GroupStage::Open);
+            self.streams[set].open[at] = Some(group);
             group
         })
     }
 
-    fn make(&mut self, stage: GroupStage) -> u32 {
-        let group = self.free.pop().expect("there are fewer groups than that");
+    fn make(&mut self, domain: Domain, stage: GroupStage) -> u32 {
+        let set = self.set_of(domain);
+        let group = self.free[set.index()].pop().expect("there are fewer groups than that");
         self.serials += 1;
         self.groups[group as usize] = UnitGroup { stage, serial: self.serials, ..UnitGroup::default() };
         group
@@ -281,12 +310,13 @@ impl Across {
         self.groups[group as usize].stage = GroupStage::Complete;
         let valid = self.told(group);
         self.seen[group as usize] = UnitRecord { valid: valid as u16, state: UnitState::Closed, lsb_only: false };
-        self.policy.on_closed(ALL, Unit::new(group), valid, self.now);
+        self.policy.on_closed(self.set_of_group(group), Unit::new(group), valid, self.now);
     }
 
     fn dissolve(&mut self, group: u32) {
         self.groups[group as usize].stage = GroupStage::Free;
-        self.free.push(group);
+        let set = self.set_of_group(group);
+        self.free[set.index()].push(group);
     }
 
     /// Adds a unit to a group.
@@ -301,19 +331,21 @@ impl Across {
     fn change(&mut self, group: u32, change: impl FnOnce(&mut Across)) {
         let is_complete = self.groups[group as usize].stage == GroupStage::Complete;
         if is_complete {
-            self.policy.on_removed(ALL, Unit::new(group), u32::from(self.seen[group as usize].valid));
+            let told = u32::from(self.seen[group as usize].valid);
+            self.policy.on_removed(self.set_of_group(group), Unit::new(group), told);
         }
         change(self);
         if is_complete && !self.groups[group as usize].members.is_empty() {
             let valid = self.told(group);
             self.seen[group as usize].valid = valid as u16;
-            self.policy.on_returned(ALL, Unit::new(group), valid, self.now);
+            self.policy.on_returned(self.set_of_group(group), Unit::new(group), valid, self.now);
         }
     }
 
     /// A group was chosen: each domain has its member before it.
     fn choose_group(&mut self, group: u32) {
-        self.policy.on_removed(ALL, Unit::new(group), u32::from(self.seen[group as usize].valid));
+        let told = u32::from(self.seen[group as usize].valid);
+        self.policy.on_removed(self.set_of_group(group), Unit::new(group), told);
         self.seen[group as usize].state = UnitState::Collecting;
         self.groups[group as usize].stage = GroupStage::Chosen;
         let members = self.groups[group as usize].members.clone();
@@ -336,8 +368,9 @@ impl Across {
     /// True if a domain that asks for a victim has used up more of them than another one, which still has some before it. Were more groups
     /// chosen for it, members of the other would lose pages while they wait, and its own would not: it would need ever more.
     fn is_ahead(&self, domain: Domain) -> bool {
-        let mut waiting = self.waiting.iter().enumerate();
-        waiting.any(|(other, units)| other != domain.index() && units.len() >= MOST_WAITING)
+        let first = self.set_of(domain).number() * self.of_set;
+        let others = (first..first + self.of_set).filter(|&other| other != domain.number());
+        others.into_iter().any(|other| self.waiting[other as usize].len() >= MOST_WAITING)
     }
 
     /// The unit of a domain that would be emptied with the fewest copies, if any is closed.
@@ -406,7 +439,8 @@ impl VictimPolicy for Across {
         self.sees_erases(view.erases);
         // A group without a unit here is what the others empty next.
         while !self.is_ahead(view.domain) {
-            let of_groups = VictimView { domain: ALL, valid: &self.seen, erases: &self.erases, now: self.now };
+            let domain = self.set_of(view.domain);
+            let of_groups = VictimView { domain, valid: &self.seen, erases: &self.erases, now: self.now };
             let Some(group) = self.policy.choose(of_groups) else { break };
             let members = &self.groups[group.index()].members;
             let own = members.iter().copied().find(|&unit| self.domain_of(unit) == view.domain);
@@ -434,8 +468,9 @@ impl VictimPolicy for Across {
         let group = self.join(domain, stream);
         self.add(group, unit, valid);
         self.groups[group as usize].joined += 1;
-        if self.groups[group as usize].joined == self.shape.domains {
-            let open = self.streams[stream.index()].open.iter_mut();
+        if self.groups[group as usize].joined == self.of_set {
+            let set = self.joining(domain, stream);
+            let open = self.streams[set].open.iter_mut();
             open.filter(|open| **open == Some(group)).for_each(|open| *open = None);
             self.complete(group);
         }
@@ -445,7 +480,7 @@ impl VictimPolicy for Across {
     fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         self.pass(now);
         let Some(group) = self.group_in(self.membership[unit.index()]) else {
-            let group = self.make(GroupStage::Open);
+            let group = self.make(domain, GroupStage::Open);
             self.add(group, unit, valid);
             return self.complete(group);
         };
@@ -464,7 +499,8 @@ impl VictimPolicy for Across {
             let told = self.told(group);
             while u32::from(self.seen[group as usize].valid) > told {
                 self.seen[group as usize].valid -= 1;
-                self.policy.on_invalidated(ALL, Unit::new(group), self.seen[group as usize].valid.into(), self.now);
+                let valid = self.seen[group as usize].valid.into();
+                self.policy.on_invalidated(self.set_of_group(group), Unit::new(group), valid, self.now);
             }
         }
     }
@@ -592,6 +628,29 @@ mod tests {
         assert_eq!(group(&device, 0), group(&device, 7));
         assert_eq!(group(&device, 6), group(&device, 1));
         assert_ne!(group(&device, 0), group(&device, 1));
+    }
+
+    #[test]
+    fn reclaim_groups_choose_by_themselves() {
+        let sets: [sample::Chosen<'_>; 2] =
+            [("reclaim_across", "dies", &[]), ("separation", "fdp", &[("groups", 2.into())])];
+        let policies = sample::policies(&sets, Cell::Slc);
+        let shape = UnitShape { domains: 4, ..SHAPE };
+        let free = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };
+        let units = vec![free; shape.units() as usize];
+        let mut device = Device { across: Across::build(&policies, shape, 1), units, now: 0 };
+        device.close(&[0, 6, 12, 18, 1, 7]);
+        let group = |device: &Device, unit| device.across.group_of(Unit::new(unit)).expect("a closed unit");
+        assert_eq!((group(&device, 0), group(&device, 12)), (group(&device, 6), group(&device, 18)));
+        assert_ne!(group(&device, 0), group(&device, 12));
+        // The emptiest units of all are those of the second group, which the first one has nothing of.
+        device.lose(12, 7);
+        device.lose(18, 7);
+        device.lose(1, 2);
+        device.lose(7, 1);
+        assert_eq!((device.take(FIRST), device.take(Domain::new(3))), (Some(1), Some(18)));
+        assert_eq!(device.across.figures.chosen, 2);
+        assert_eq!((device.take(SECOND), device.take(Domain::new(2))), (Some(7), Some(12)));
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn check_spare(setup: &FtlSetup<'_>, geometry: &Geometry, bad: &[bool]) -> Resul
     if bad.iter().all(|&bad| bad == 0) || budget.max_valid == 0 {
         return Ok(());
     }
-    let allocation = Allocation::build(setup.policies.allocation, geometry);
+    let allocation = Allocation::of(setup.policies, geometry, setup.user_pages);
     let map_pages = plan.map_pages(geometry, setup.user_pages);
     let pages = most_pages(&allocation, geometry, setup.user_pages as u32, map_pages);
     // By as much the user space of a domain would have to be smaller.

@@ -15,7 +15,7 @@ use future::Future;
 pub use future::HostPage;
 use midas::Midas;
 use placement::HintPlacement;
-pub use placement::{is_by_hints, isolated_handle};
+pub use placement::{is_by_hints, isolated_handle, reclaim_groups};
 pub(crate) use refusals::check;
 use sepbit::SepBit;
 

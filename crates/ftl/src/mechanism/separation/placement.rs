@@ -19,6 +19,9 @@ use crate::mechanism::{Arrival, NewPage, PageOrigin};
 /// The most streams or handles: each holds two blocks of a plane open, one of them for copies.
 const MAX_HANDLES: u32 = 8;
 
+/// The most reclaim groups.
+const MAX_GROUPS: u32 = 64;
+
 /// Lifetimes of Linux: none, and short, medium, long, extreme, which are the numbers 2 to 5 there.
 const LIFETIMES: usize = 5;
 
@@ -48,6 +51,12 @@ pub(super) const FDP: Choice = Choice {
             &["initial", "persistent"],
             "Copies of the data of all handles share reclaim units; or never do.",
         ),
+        Param {
+            name: "groups",
+            kind: ParamKind::Integer { default: 1, min: 1, max: MAX_GROUPS },
+            doc: "Reclaim groups: equal parts of the dies, each with reclaim units and addresses of its own. A namespace says in which it lies \
+                  (`reclaim_group` of `[[tenant]]`).",
+        },
         Param {
             name: "update_after",
             kind: ParamKind::Size { default: 0, min: 0, max: 1 << 50 },
@@ -112,6 +121,11 @@ pub fn is_by_hints(selection: &Selection) -> bool {
     FrontEnd::of(selection).is_some()
 }
 
+/// Equal parts of the dies, each with logical pages of its own.
+pub fn reclaim_groups(selection: &Selection) -> u32 {
+    if selection.name == FDP.name { selection.integer("groups") } else { 1 }
+}
+
 /// The handle of writes with a hint, where data of several handles never share a reclaim unit, copied or not.
 pub fn isolated_handle(selection: &Selection, hint: u16) -> Option<u8> {
     let front = FrontEnd::of(selection).filter(|front| !front.shares_copies)?;
@@ -170,14 +184,14 @@ impl HandleUpdates {
         }
         self.since[handle] = 0;
         self.done += 1;
-        let mut units = 0;
+        let mut units = BTreeSet::new();
         for (domain, slots) in active_blocks(kernel, handle) {
             self.outdated[domain.index()] |= 1 << handle;
-            units += 1;
+            // The blocks of all dies of a reclaim group are one.
+            units.insert(kernel.across().map_or(domain, |across| across.set_of(domain)));
             self.unwritten += slots;
         }
-        // The blocks of all dies are one.
-        self.unfinished += if kernel.across().is_some() { units.min(1) } else { units };
+        self.unfinished += units.len() as u64;
     }
 
     /// A stream of an outdated handle whose active block is open in a domain.

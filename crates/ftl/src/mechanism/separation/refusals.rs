@@ -1,5 +1,6 @@
 //! The needs of regions and classes.
 
+use crate::allocation::{Allocation, shape_of_group};
 use crate::kernel::MAX_STREAMS;
 use crate::mechanism::SpacePlan;
 use crate::refusals::{FtlSetup, Refusal};
@@ -9,7 +10,12 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     let name = setup.policies.separation.name;
     let Some(classes) = super::split_classes(setup.policies.separation) else {
         let by_hints = super::placement::is_by_hints(setup.policies.separation);
-        return if by_hints { few_streams(setup).and_then(|()| unmixed(setup, "pages of a handle")) } else { Ok(()) };
+        if by_hints {
+            few_streams(setup)?;
+            unmixed(setup, "pages of a handle")?;
+            return divided(setup);
+        }
+        return Ok(());
     };
     let kind = match name {
         "dac" => "regions",
@@ -51,6 +57,61 @@ fn few_streams(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         ),
         help: "use fewer streams or handles".into(),
     })
+}
+
+/// Refuses reclaim groups that the device cannot be divided into, or that have no room for their namespaces.
+fn divided(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
+    const KEY: &str = "ftl.separation.fdp.groups";
+    let (policies, geometry) = (setup.policies, setup.geometry);
+    let groups = super::reclaim_groups(policies.separation);
+    let refuse = |message: String, help: &str| Err(Refusal { key: KEY, message, help: help.into() });
+    if groups == 1 {
+        return Ok(());
+    }
+    if shape_of_group(geometry, groups).is_none() {
+        return refuse(
+            format!(
+                "{groups} reclaim groups have no equal parts of {} channels with {} chips of {} dies",
+                geometry.channels, geometry.chips_per_channel, geometry.dies_per_chip
+            ),
+            "use as many as there are channels, or an equal part of these; or of the chips of each channel, and of their dies",
+        );
+    }
+    if policies.has_map() {
+        return refuse(
+            format!(
+                "`mapping = \"{}\"` spreads the entries of a map over all dies alike, and a reclaim group has its own pages",
+                policies.mapping.name
+            ),
+            "set `ftl.mapping = \"page\"`, or one reclaim group",
+        );
+    }
+    if policies.allocation.own.is_some() {
+        return refuse(
+            "an allocation of your own says for each page where it goes, whatever its reclaim group".into(),
+            "use an allocation of the registry, or one reclaim group",
+        );
+    }
+    let unknown = policies.namespaces.iter().find(|namespace| namespace.group >= groups);
+    if let Some(namespace) = unknown {
+        return refuse(
+            format!("a tenant names reclaim group {}, and there are {groups}, from 0 on", namespace.group),
+            "use more `groups`, or another `reclaim_group` of the tenant",
+        );
+    }
+    let size = |pages: u64| (setup.print_size)(pages * u64::from(geometry.page_size));
+    match Allocation::groups(policies, geometry, setup.user_pages) {
+        Ok(_) => Ok(()),
+        Err(full) => refuse(
+            format!(
+                "the namespaces of reclaim group {} have {}, and it has room for {}",
+                full.group,
+                size(full.pages),
+                size(full.most)
+            ),
+            "use smaller namespaces, fewer groups, or another `reclaim_group` for one of them",
+        ),
+    }
 }
 
 /// Refuses a protection that mixes pages of all classes in a unit, for a separation whose classes are known by their units.
