@@ -406,7 +406,7 @@ pub(crate) const TENANT_KEYS: &[Key] = &[
         "reclaim_group",
         count(0, 63),
         "",
-        "The reclaim group that its namespace lies in, on dies of its own: from 0 on, below `ftl.separation.fdp.groups`. Default: any that has \
+        "The reclaim group that its namespace lies in, on dies of its own: from 0 on, below `ftl.separation.fdp.reclaim_groups`. Default: any that has \
          room. A drive without several ignores it.",
     ),
     key(

@@ -303,7 +303,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     }
     for (allocation, across) in [("CWDP", "none"), ("D", "none"), ("CWDP", "dies")] {
         let mut config = reference(executor);
-        let params = [("handles", 2.into()), ("groups", 2.into()), ("isolation", "persistent".into())];
+        let params = [("handles", 2.into()), ("reclaim_groups", 2.into()), ("isolation", "persistent".into())];
         choose(&mut config.ftl, "separation", "fdp", &params);
         choose(&mut config.ftl, "allocation", allocation, &[]);
         choose(&mut config.ftl, "reclaim_across", across, &[]);

@@ -384,7 +384,7 @@ impl Pair {
             && self.mapping == "page"
             && self.chosen("reclaim_unit") != Some("superblock")
         {
-            ftl.get_mut("separation").set("groups", 2.into());
+            ftl.get_mut("separation").set("reclaim_groups", 2.into());
         }
         if self.chosen("wear_leveling") == Some("swap") && self.chosen("block_allocation").is_none() {
             choose(ftl, "block_allocation", "least-worn", &[]);

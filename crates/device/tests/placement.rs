@@ -218,7 +218,7 @@ fn reclaim_groups_lose_nothing_whatever_fails() {
             config.device.user_capacity = 180 * PAGE;
             choose(&mut config.ftl, "allocation", allocation, &[]);
             choose(&mut config.ftl, "reclaim_across", across, &[]);
-            choose(&mut config.ftl, "separation", "fdp", &[("handles", 2.into()), ("groups", 4.into())]);
+            choose(&mut config.ftl, "separation", "fdp", &[("handles", 2.into()), ("reclaim_groups", 4.into())]);
             config.run.executor = Executor::Count;
             config.run.precondition = Precondition::None;
             let tally = try_everywhere(&config, trouble, 2, 37, &Interrupt::default()).expect("lives");
@@ -234,7 +234,7 @@ fn reclaim_groups_without_room_are_refused() {
     let with = |groups: u32, change: &dyn Fn(&mut Config)| {
         let mut config = plain(2, 2, 1, 1, 32, 16);
         config.device.user_capacity = 1200 * PAGE;
-        choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("groups", groups.into())]);
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("reclaim_groups", groups.into())]);
         let sizes = [(600, Some(1)), (300, Some(0)), (300, None)];
         tenants::with_namespaces(&mut config, &sizes);
         change(&mut config);

@@ -136,7 +136,7 @@ fn reclaim_groups_are_saved() {
     for allocation in ["CWDP", "F"] {
         let mut config = plain(2, 1, 1, 2, 48, 16);
         choose(&mut config.ftl, "allocation", allocation, &[]);
-        choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("groups", 2.into())]);
+        choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("reclaim_groups", 2.into())]);
         let volume = config.device.user_capacity;
         config.run.precondition = Precondition::Random { volume };
         config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, volume));

@@ -116,7 +116,7 @@ def _in_step(config: Mapping[str, Any]) -> int:
 
 def _groups(s: Summary) -> int:
     """Reclaim groups."""
-    return int(s["config"]["ftl"]["separation"]["fdp"]["groups"])
+    return int(s["config"]["ftl"]["separation"]["fdp"]["reclaim_groups"])
 
 
 def _unit_size(s: Summary) -> int:
@@ -233,7 +233,7 @@ FIELDS = (
     Field(C0H, "Max User data erase counts", "`wear.erases.max`", _at("wear", "erases", "max")),
     Field(C0H, "Min User data erase counts", "`wear.erases.min`", _at("wear", "erases", "min")),
     Field(C0H, "Endurance estimate", "`end_of_life.lifetime_bytes`", _at("end_of_life", "lifetime_bytes")),
-    Field(FDP, "NRG", "`config.ftl.separation.fdp.groups`", _of_fdp(_groups)),
+    Field(FDP, "NRG", "`config.ftl.separation.fdp.reclaim_groups`", _of_fdp(_groups)),
     Field(FDP, "RUNS", "the bytes of a reclaim unit", _of_fdp(_unit_size)),
     Field(FDP, "HBMW", "`host.bytes_written`", _of_fdp(_at("host", "bytes_written"))),
     Field(FDP, "MBMW", "as `Physical media units written`", _of_fdp(_media_written)),

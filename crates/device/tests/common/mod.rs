@@ -413,7 +413,7 @@ pub fn random_hints(seed: u64, config: &mut Config) {
                 ("handles", few),
                 isolation,
                 ("update_after", ParamValue::Size(update_after)),
-                ("groups", groups.into()),
+                ("reclaim_groups", groups.into()),
             ]
         }
         _ => vec![],
@@ -424,7 +424,7 @@ pub fn random_hints(seed: u64, config: &mut Config) {
     tried.device.blocks_per_plane += 18;
     if name == "fdp" && device::check(&tried).is_err() {
         // Its dies cannot be divided, or not with what else there is.
-        tried.ftl.get_mut("separation").set("groups", 1.into());
+        tried.ftl.get_mut("separation").set("reclaim_groups", 1.into());
     }
     if device::check(&tried).is_ok() {
         *config = tried;

@@ -430,7 +430,7 @@ fn in_groups(groups: u32, of_tenants: [Option<u32>; 2], allocation: &str) -> Con
     }
     let mut config = shared(tenants, "round-robin", 1, 64);
     choose(&mut config.ftl, "allocation", allocation, &[]);
-    choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("groups", groups.into())]);
+    choose(&mut config.ftl, "separation", "fdp", &[("handles", 1.into()), ("reclaim_groups", groups.into())]);
     config
 }
 

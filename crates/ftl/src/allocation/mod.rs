@@ -233,7 +233,7 @@ mod tests {
 
     fn in_groups(name: &str, groups: u32, namespaces: Vec<GroupedNamespace>) -> Allocation {
         let chosen: [sample::Chosen<'_>; 2] =
-            [("allocation", name, &[]), ("separation", "fdp", &[("groups", groups.into())])];
+            [("allocation", name, &[]), ("separation", "fdp", &[("reclaim_groups", groups.into())])];
         let policies = Policies { namespaces, ..sample::policies(&chosen, Cell::Slc) };
         Allocation::of(&policies, &geometry(), 160)
     }

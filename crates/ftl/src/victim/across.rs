@@ -633,7 +633,7 @@ mod tests {
     #[test]
     fn reclaim_groups_choose_by_themselves() {
         let sets: [sample::Chosen<'_>; 2] =
-            [("reclaim_across", "dies", &[]), ("separation", "fdp", &[("groups", 2.into())])];
+            [("reclaim_across", "dies", &[]), ("separation", "fdp", &[("reclaim_groups", 2.into())])];
         let policies = sample::policies(&sets, Cell::Slc);
         let shape = UnitShape { domains: 4, ..SHAPE };
         let free = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };

@@ -52,9 +52,9 @@ pub(super) const FDP: Choice = Choice {
             "Copies of the data of all handles share reclaim units; or never do.",
         ),
         Param {
-            name: "groups",
+            name: "reclaim_groups",
             kind: ParamKind::Integer { default: 1, min: 1, max: MAX_GROUPS },
-            doc: "Reclaim groups: equal parts of the dies, each with reclaim units and addresses of its own. A namespace says in which it lies \
+            doc: "Equal parts of the dies, each with reclaim units and addresses of its own. A namespace says in which it lies \
                   (`reclaim_group` of `[[tenant]]`).",
         },
         Param {
@@ -123,7 +123,7 @@ pub fn is_by_hints(selection: &Selection) -> bool {
 
 /// Equal parts of the dies, each with logical pages of its own.
 pub fn reclaim_groups(selection: &Selection) -> u32 {
-    if selection.name == FDP.name { selection.integer("groups") } else { 1 }
+    if selection.name == FDP.name { selection.integer("reclaim_groups") } else { 1 }
 }
 
 /// The handle of writes with a hint, where data of several handles never share a reclaim unit, copied or not.

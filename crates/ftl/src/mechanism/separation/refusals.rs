@@ -61,7 +61,7 @@ fn few_streams(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
 
 /// Refuses reclaim groups that the device cannot be divided into, or that have no room for their namespaces.
 fn divided(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
-    const KEY: &str = "ftl.separation.fdp.groups";
+    const KEY: &str = "ftl.separation.fdp.reclaim_groups";
     let (policies, geometry) = (setup.policies, setup.geometry);
     let groups = super::reclaim_groups(policies.separation);
     let refuse = |message: String, help: &str| Err(Refusal { key: KEY, message, help: help.into() });
@@ -96,7 +96,7 @@ fn divided(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     if let Some(namespace) = unknown {
         return refuse(
             format!("a tenant names reclaim group {}, and there are {groups}, from 0 on", namespace.group),
-            "use more `groups`, or another `reclaim_group` of the tenant",
+            "use more `reclaim_groups`, or another `reclaim_group` of the tenant",
         );
     }
     let size = |pages: u64| (setup.print_size)(pages * u64::from(geometry.page_size));
