@@ -17,7 +17,6 @@ use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, MOST, Requests};
 use super::write_buffer::WriteBuffer;
 use crate::buffer::Buffer;
-use crate::device::Device;
 use crate::errors::RunError;
 use crate::pages::{PIECE, Share, Span};
 use crate::watch::{Watch, work_of};
@@ -248,34 +247,29 @@ impl Host {
             context.note(|waits, _| waits.request_is_of(id, tenant));
         }
         if self.front(&context.plan).is_some() {
-            return self.pass_front(context, id, request, span);
+            return self.pass_front(context, id);
         }
-        self.take_in(context, id, &request, span);
+        self.take_in(context, id);
     }
 
     /// Begins with a request that the device has, with its data.
     #[inline(always)]
-    pub(super) fn take_in(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        id: RequestId,
-        request: &Request,
-        span: Span,
-    ) {
+    pub(super) fn take_in(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
+        let Active { kind, span, .. } = *self.requests.get(id);
         if let Some(buffer) = &mut self.buffer
-            && buffer.note(id, request)
+            && buffer.note(id, kind)
         {
             context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Buffer));
             return self.pump_buffer(context);
         }
-        if span.len() > PIECE && request.kind != RequestKind::Trim {
-            return self.take_in_long(context, id, request.kind, span, request.offset);
+        if span.len() > PIECE && kind != RequestKind::Trim {
+            return self.take_in_long(context, id, kind, span);
         }
-        match request.kind {
-            RequestKind::Read => self.enter_read(context, id, span, request.offset),
+        match kind {
+            RequestKind::Read => self.enter_read(context, id, span),
             RequestKind::Write => {
                 self.requests.begin_write(id, span.len());
-                self.enter_writes(context, id, span, request.offset);
+                self.enter_writes(context, id, span);
             }
             RequestKind::Trim => self.requests.enter_trim(context, id, span.whole()),
             RequestKind::Flush => {
@@ -283,7 +277,7 @@ impl Host {
                 context.flush_waits();
             }
         }
-        if matches!(request.kind, RequestKind::Trim | RequestKind::Flush) {
+        if matches!(kind, RequestKind::Trim | RequestKind::Flush) {
             context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Admission));
         }
         self.requests.part_done(context, id);
@@ -295,34 +289,26 @@ impl Host {
         while let Some(buffer) = &mut self.buffer
             && let Some(read) = buffer.pump(context, &mut self.requests)
         {
-            let offset = buffer.offset_of(read);
-            self.begin_read(context, read, offset);
+            self.begin_read(context, read);
         }
     }
 
     /// A read that waited behind writes has its turn.
     #[inline(never)]
-    fn begin_read(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, offset: u64) {
+    fn begin_read(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
         context.note(|waits, now| waits.read_has_its_turn(now, id));
         let Active { span, .. } = *self.requests.get(id);
         if span.len() > PIECE {
-            return self.take_in_long(context, id, RequestKind::Read, span, offset);
+            return self.take_in_long(context, id, RequestKind::Read, span);
         }
-        self.enter_read(context, id, span, offset);
+        self.enter_read(context, id, span);
         self.requests.part_done(context, id);
     }
 
     /// Takes a read or a write of many pages in, which may take minutes; or a part of it, if somebody wants to stop.
     #[cold]
     #[inline(never)]
-    fn take_in_long(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        id: RequestId,
-        kind: RequestKind,
-        span: Span,
-        offset: u64,
-    ) {
+    fn take_in_long(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, kind: RequestKind, span: Span) {
         let is_write = kind == RequestKind::Write;
         if is_write {
             self.requests.begin_write(id, span.len());
@@ -330,9 +316,9 @@ impl Host {
         let mut of_pages = 0;
         for piece in span.pieces() {
             if is_write {
-                self.enter_writes(context, id, piece, offset);
+                self.enter_writes(context, id, piece);
             } else {
-                of_pages += self.enter_reads(context, id, piece, offset);
+                of_pages += self.enter_reads(context, id, piece);
             }
             if context.interrupt.check().is_err() {
                 return;
@@ -345,22 +331,15 @@ impl Host {
         self.requests.part_done(context, id);
     }
 
-    fn enter_read(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
-        let Active { bytes, .. } = *self.requests.get(request);
-        let of_pages = self.enter_reads(context, request, span, offset);
-        self.send_rest(context, request, bytes - of_pages);
+    fn enter_read(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span) {
+        let of_pages = self.enter_reads(context, request, span);
+        self.send_rest(context, request, self.requests.get(request).bytes - of_pages);
     }
 
     /// Has the pages of a read wait for their dies. Returns how many bytes the link gets from flash, where there is a link.
     #[inline(always)]
-    fn enter_reads(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        request: RequestId,
-        span: Span,
-        offset: u64,
-    ) -> u64 {
-        let Active { bytes, .. } = *self.requests.get(request);
+    fn enter_reads(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span) -> u64 {
+        let Active { offset, bytes, .. } = *self.requests.get(request);
         let mut of_pages = 0;
         for (lpn, partial) in span.pages() {
             let array = match &mut self.buffer {
@@ -371,14 +350,15 @@ impl Host {
                 Some(buffer) => buffer.read(context, &self.requests, request, lpn),
             };
             let Some((floor, touched)) = array else { continue };
+            let found = context.device.ftl.lookup(lpn).ok();
             if context.assembles()
-                && let Ok(ppn) = context.device.ftl.lookup(lpn)
+                && let Some(ppn) = found
                 && context.keeps(ppn)
             {
                 answer_waiting(context, lpn, floor, ppn);
                 continue;
             }
-            let Some(die) = die_to_ask(context, lpn) else {
+            let Some(die) = die_to_ask(context, lpn, found) else {
                 context.device.note_unmapped(lpn);
                 continue;
             };
@@ -396,8 +376,8 @@ impl Host {
     }
 
     #[inline(always)]
-    fn enter_writes(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
-        let Active { bytes, hint, .. } = *self.requests.get(request);
+    fn enter_writes(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span) {
+        let Active { offset, bytes, hint, .. } = *self.requests.get(request);
         for (lpn, partial) in span.pages() {
             let age = context.queues.next_age();
             let version = context.device.admit_write(lpn);
@@ -418,12 +398,12 @@ impl Host {
 /// The die that a read waits for: that of its page or, while the map entry is in flash, that of the entry. `None`
 /// if there is nothing to read.
 #[inline]
-fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
-    let Device { ftl, flash, .. } = &*context.device;
+fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn, found: Option<Ppn>) -> Option<Die> {
+    let flash = &context.device.flash;
     if let Some(owner) = context.device.missing(lpn) {
         return Some(flash.geometry().die_of_domain(owner));
     }
-    let ppn = ftl.lookup(lpn).ok()?;
+    let ppn = found?;
     flash.prefetch(ppn);
     Some(flash.geometry().die_of(ppn))
 }

@@ -22,11 +22,13 @@ pub(crate) const FREELY: u32 = 1024;
 #[derive(Clone, Copy)]
 pub(super) struct Active {
     pub(super) kind: RequestKind,
-    fua: bool,
+    pub(super) fua: bool,
     /// Of a write: where the host wants it placed.
     pub(super) hint: u16,
     /// When its latency begins.
     arrived: Instant,
+    /// Its first byte.
+    pub(super) offset: u64,
     pub(super) bytes: u64,
     pub(super) span: Span,
     /// Number of admission; for a flush of the write buffer the number of the flush.
@@ -80,6 +82,7 @@ impl Requests {
             fua: false,
             hint: 0,
             arrived: Instant::ZERO,
+            offset: 0,
             bytes: 0,
             span: Span::of_pages(0..0),
             order: 0,
@@ -214,8 +217,8 @@ impl Requests {
     #[inline]
     pub(super) fn admit(&mut self, request: &Request, span: Span, arrived: Instant) -> RequestId {
         self.admissions += 1;
-        let Request { kind, fua, hint, size: bytes, .. } = *request;
-        let active = Active { kind, fua, hint, arrived, bytes, span, order: self.admissions, remaining: 1 };
+        let Request { kind, fua, hint, offset, size: bytes, .. } = *request;
+        let active = Active { kind, fua, hint, arrived, offset, bytes, span, order: self.admissions, remaining: 1 };
         let Some(place) = self.free.pop() else { return self.grow(active) };
         self.active[place.0 as usize] = active;
         place

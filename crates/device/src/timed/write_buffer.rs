@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Lpn, Queue, Request, RequestKind};
+use base::{Lpn, Queue, RequestKind};
 use ftl::HostWrite;
 
 use super::context::Context;
@@ -16,20 +16,11 @@ use super::requests::{Active, Requests};
 use crate::buffer::{self, Buffer, BufferedPage, PageState};
 use crate::pages::Span;
 
-/// The facts of a request that the write buffer has to know besides.
-#[derive(Clone, Copy, Default)]
-struct Entering {
-    offset: u64,
-    fua: bool,
-    /// Pages of a write that are in the buffer.
-    entered: u32,
-}
-
 /// A write buffer, and the requests that wait for it.
 pub(super) struct WriteBuffer {
     buffer: Buffer,
-    /// By request.
-    entering: Vec<Entering>,
+    /// By request: pages of a write that are in the buffer.
+    entered: Vec<u32>,
     /// Writes that wait for room, with the trims and flushes behind them, and the reads if they do not pass.
     waiting: VecDeque<RequestId>,
     /// How much room the first of them needs, at least.
@@ -44,12 +35,12 @@ pub(super) struct WriteBuffer {
 
 impl WriteBuffer {
     /// Bytes for each request.
-    pub(super) const BYTES_OF_REQUEST: usize = size_of::<Entering>() + size_of::<RequestId>();
+    pub(super) const BYTES_OF_REQUEST: usize = size_of::<u32>() + size_of::<RequestId>();
 
     pub(super) fn new(buffer: Buffer, queue_depth: u32) -> WriteBuffer {
         WriteBuffer {
             buffer,
-            entering: vec![Entering::default(); queue_depth as usize],
+            entered: vec![0; queue_depth as usize],
             waiting: VecDeque::with_capacity(queue_depth as usize),
             need: 0,
             waits_for_room: false,
@@ -120,22 +111,17 @@ impl WriteBuffer {
     }
 
     /// Takes note of a request that comes. Returns whether it has to take its turn.
-    pub(super) fn note(&mut self, id: RequestId, request: &Request) -> bool {
+    pub(super) fn note(&mut self, id: RequestId, kind: RequestKind) -> bool {
         let at = id.0 as usize;
-        if self.entering.len() <= at {
-            self.entering.resize(at + 1, Entering::default());
+        if self.entered.len() <= at {
+            self.entered.resize(at + 1, 0);
         }
-        self.entering[at] = Entering { offset: request.offset, fua: request.fua, entered: 0 };
-        let passes = request.kind == RequestKind::Read && !(self.buffer.reads_wait && self.has_waiting_requests());
+        self.entered[at] = 0;
+        let passes = kind == RequestKind::Read && !(self.buffer.reads_wait && self.has_waiting_requests());
         if !passes {
             self.waiting.push_back(id);
         }
         !passes
-    }
-
-    /// Where a request begins.
-    pub(super) fn offset_of(&self, request: RequestId) -> u64 {
-        self.entering[request.0 as usize].offset
     }
 }
 
@@ -143,8 +129,15 @@ impl WriteBuffer {
 impl WriteBuffer {
     /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
     /// room. A read that waited behind them has its turn when it is returned; those behind it are then still to be looked at.
+    #[inline(always)]
     pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) -> Option<RequestId> {
         self.has_changed = false;
+        // Mostly nobody waits.
+        if self.waiting.is_empty() { None } else { self.pump_waiting(context, requests) }
+    }
+
+    #[inline(never)]
+    fn pump_waiting(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) -> Option<RequestId> {
         while !self.waits_for_room
             && let Some(&request) = self.waiting.front()
         {
@@ -187,7 +180,7 @@ impl WriteBuffer {
         request: RequestId,
     ) -> bool {
         let Active { span, .. } = *requests.get(request);
-        let Entering { entered, .. } = self.entering[request.0 as usize];
+        let entered = self.entered[request.0 as usize];
         let in_pieces = span.len() > self.buffer.capacity();
         if !in_pieces && self.buffer.room() < span.len() {
             // What was found missing before is still missing: meanwhile pages have only left.
@@ -207,7 +200,7 @@ impl WriteBuffer {
                 return false;
             }
             self.accept_page(context, requests, request, lpn, partial);
-            self.entering[request.0 as usize].entered += 1;
+            self.entered[request.0 as usize] += 1;
             if in_pieces {
                 self.wait_if_full();
             }
@@ -230,8 +223,7 @@ impl WriteBuffer {
         lpn: Lpn,
         partial: bool,
     ) {
-        let Active { bytes, hint, .. } = *requests.get(request);
-        let Entering { offset, fua, .. } = self.entering[request.0 as usize];
+        let Active { offset, bytes, hint, fua, .. } = *requests.get(request);
         let written = self.buffer.pieces.written(lpn, partial, offset, bytes, hint);
         context.device.ftl.prefetch_old(lpn);
         let room = self.buffer.room();
@@ -311,8 +303,7 @@ impl WriteBuffer {
         request: RequestId,
         lpn: Lpn,
     ) -> Option<(u32, u8)> {
-        let Active { bytes, .. } = *requests.get(request);
-        let Entering { offset, .. } = self.entering[request.0 as usize];
+        let Active { offset, bytes, .. } = *requests.get(request);
         let needed = self.buffer.pieces.touched(lpn, offset, bytes);
         let floor = buffer::read(context.device, &mut self.buffer, lpn, needed);
         self.wake_oldest(context);

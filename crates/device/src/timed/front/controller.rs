@@ -50,8 +50,8 @@ impl Controller {
     pub(super) fn take(&mut self, now: Instant, coming: IncomingRequest) {
         let begins = self.free.max(now);
         self.free = begins + self.interval;
-        self.pages += coming.span.len();
-        self.others += u32::from(coming.request.kind != RequestKind::Read);
+        self.pages += coming.pages;
+        self.others += u32::from(coming.kind != RequestKind::Read);
         self.commands.join(begins + self.time, coming);
     }
 
@@ -63,8 +63,8 @@ impl Controller {
     /// A command that it has dealt with by now.
     pub(super) fn done(&mut self, now: Instant) -> Option<IncomingRequest> {
         let coming = self.commands.passed(now)?;
-        self.pages -= coming.span.len();
-        self.others -= u32::from(coming.request.kind != RequestKind::Read);
+        self.pages -= coming.pages;
+        self.others -= u32::from(coming.kind != RequestKind::Read);
         Some(coming)
     }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use base::{Duration, Instant, Request};
+use base::{Duration, Instant, RequestKind};
 
-use crate::pages::Span;
 use crate::timed::queues::RequestId;
 
 /// A request on its way to the device.
 #[derive(Clone, Copy)]
 pub(super) struct IncomingRequest {
     pub(super) id: RequestId,
-    pub(super) request: Request,
-    pub(super) span: Span,
+    pub(super) kind: RequestKind,
+    /// Pages that it touches.
+    pub(super) pages: u32,
 }
 
 /// A way that things pass one after the other: one direction of the link, for one.

@@ -47,11 +47,10 @@ impl Link {
         self.pages_coming
     }
 
-    /// A request begins its way to the device. Only writes have data.
-    pub(super) fn receive(&mut self, now: Instant, coming: IncomingRequest) {
-        let IncomingRequest { request, span, .. } = coming;
-        let bytes = if request.kind == RequestKind::Write { request.size } else { 0 };
-        self.pages_coming += span.len();
+    /// A request of so many bytes begins its way to the device. Only writes have data.
+    pub(super) fn receive(&mut self, now: Instant, bytes: u64, coming: IncomingRequest) {
+        let bytes = if coming.kind == RequestKind::Write { bytes } else { 0 };
+        self.pages_coming += coming.pages;
         self.inbound.send(now, passing(bytes, self.rate), coming);
     }
 
@@ -63,7 +62,7 @@ impl Link {
     /// A request that has come by now.
     pub(super) fn came(&mut self, now: Instant) -> Option<IncomingRequest> {
         let coming = self.inbound.passed(now)?;
-        self.pages_coming -= coming.span.len();
+        self.pages_coming -= coming.pages;
         Some(coming)
     }
 

@@ -1,27 +1,22 @@
 //! Requests and their data on the way between host and device.
 
-use base::{Request, RequestKind};
+use base::RequestKind;
 use metrics::LatencyPart;
 
 use super::lane::IncomingRequest;
 use super::link::OutgoingData;
 use super::{COMMANDS, IN, OUT};
-use crate::pages::Span;
 use crate::timed::context::Context;
 use crate::timed::host::Host;
 use crate::timed::plan::Plan;
 use crate::timed::queues::{RequestId, Work};
+use crate::timed::requests::Active;
 
 impl Host {
     /// A request begins its way to the device.
-    pub(in crate::timed) fn pass_front(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        id: RequestId,
-        request: Request,
-        span: Span,
-    ) {
-        let coming = IncomingRequest { id, request, span };
+    pub(in crate::timed) fn pass_front(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
+        let Active { kind, span, .. } = *self.requests.get(id);
+        let coming = IncomingRequest { id, kind, pages: span.len() };
         let Some(controller) = &mut self.front.controller else { return self.pass_link(context, coming) };
         context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
         controller.take(context.now, coming);
@@ -31,43 +26,46 @@ impl Host {
 
     /// Sends a request on its way over the link; a read has no data there.
     fn pass_link(&mut self, context: &mut Context<'_, impl Plan>, coming: IncomingRequest) {
-        let IncomingRequest { id, request, span } = coming;
+        let id = coming.id;
         match &mut self.front.link {
-            Some(link) if request.kind != RequestKind::Read => {
+            Some(link) if coming.kind != RequestKind::Read => {
                 context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Link));
-                link.receive(context.now, coming);
+                link.receive(context.now, self.requests.get(id).bytes, coming);
                 self.front.note_change(IN);
                 self.come_in(context);
             }
-            _ => self.take_in(context, id, &request, span),
+            _ => self.take_in(context, id),
         }
     }
 
-    /// Something has passed a lane. Returns whether requests may have come in by that, or commands gone on.
+    /// Something has passed a lane. Returns whether requests may have come in by that, or commands gone on, besides reads: these
+    /// change nothing for others that the host sends.
     pub(in crate::timed) fn passed(&mut self, context: &mut Context<'_, impl Plan>, lane: usize) -> bool {
         self.front.note_change(lane);
         match lane {
             IN => self.come_in(context),
             OUT => self.go_out(context),
-            _ => self.commands_come(context),
+            _ => return self.commands_come(context),
         }
         lane != OUT
     }
 
-    /// Goes on with the commands that the controller has dealt with.
-    fn commands_come(&mut self, context: &mut Context<'_, impl Plan>) {
+    /// Goes on with the commands that the controller has dealt with. Returns whether they were not reads alone.
+    fn commands_come(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
+        let mut are_others = false;
         while let Some(coming) = self.front.controller.as_mut().and_then(|controller| controller.done(context.now)) {
             context.note(|waits, now| waits.command_is_dealt_with(now, coming.id));
+            are_others |= coming.kind != RequestKind::Read;
             self.pass_link(context, coming);
         }
+        are_others
     }
 
     /// Takes in the requests that have passed the link.
     fn come_in(&mut self, context: &mut Context<'_, impl Plan>) {
         while let Some(coming) = self.front.link.as_mut().and_then(|link| link.came(context.now)) {
-            let IncomingRequest { id, request, span } = coming;
-            context.note(|waits, now| waits.request_has_passed(now, id));
-            self.take_in(context, id, &request, span);
+            context.note(|waits, now| waits.request_has_passed(now, coming.id));
+            self.take_in(context, coming.id);
         }
     }
 
