@@ -327,7 +327,9 @@ impl Timers {
 
     /// Drops the event of a rank from a line, if it is there.
     pub fn stop(&mut self, line: u32, rank: u32) {
-        self.far.retain(|event| (event.line, event.rank) != (line, rank));
+        if !self.far.is_empty() {
+            self.far.retain(|event| (event.line, event.rank) != (line, rank));
+        }
         self.lines[line as usize].drop(|key| Timers::rank(key) == rank);
         self.end_change(line as usize);
     }

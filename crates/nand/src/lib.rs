@@ -394,6 +394,7 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] if its wordline is not complete.
+    #[inline]
     pub fn check_whole(&self, block: Block, page: Page) -> Result<(), Violation> {
         if self.is_whole(block, page) { Ok(()) } else { Err(Violation::PartOfWordline { block, page }) }
     }

@@ -67,8 +67,8 @@ impl Pieces {
 
     /// In how many flash pages some of these pieces lie.
     pub(crate) fn parts_of(self, pieces: u128) -> u8 {
-        if pieces == 0 {
-            return 0;
+        if pieces == 0 || !self.parts.are_several() {
+            return u8::from(pieces != 0);
         }
         let part = |part: u8| bits(u64::from(part) * self.per_part, u64::from(part + 1) * self.per_part);
         (0..self.parts.count).filter(|&number| pieces & part(number) != 0).count() as u8

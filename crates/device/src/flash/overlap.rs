@@ -80,18 +80,22 @@ impl Flash {
     }
 
     /// True if a page can be read while an operation of that kind is suspended there.
+    #[inline(never)]
     pub(crate) fn may_read_while_suspended(&self, suspended: (OpKind, &[(Block, Page)]), ppn: Ppn) -> bool {
         self.nand.check_while_suspended(suspended, OpKind::Read, &[self.address(ppn)]).is_ok()
     }
 
     /// Has the array confirm that a die takes a command while an operation is suspended.
+    #[inline(never)]
     pub(crate) fn check_while_suspended(
         &self,
         suspended: (OpKind, &[(Block, Page)]),
         kind: OpKind,
-        ppns: impl ExactSizeIterator<Item = Ppn>,
+        ppns: impl Iterator<Item = Ppn>,
     ) {
-        obey(self.at_places(ppns, |places| self.nand.check_while_suspended(suspended, kind, places)));
+        for ppn in ppns {
+            obey(self.nand.check_while_suspended(suspended, kind, &[self.address(ppn)]));
+        }
     }
 
     /// Has the array confirm that a die takes a command for these pages in cache mode, behind one that is not done.

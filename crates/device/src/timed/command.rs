@@ -249,7 +249,7 @@ impl Command {
     /// A page of the command is of one flash page with another: that is read with it.
     #[inline]
     pub(super) fn brings(&self, geometry: &Geometry, ppn: Ppn) -> bool {
-        geometry.parts > 1 && self.has_flash_page_of(geometry, ppn)
+        geometry.parts > 1 && self.count > 0 && self.has_flash_page_of(geometry, ppn)
     }
 
     #[inline]
@@ -272,7 +272,7 @@ impl Command {
 
     /// How many flash pages it reads or programs, each on a plane of its own.
     pub(super) fn planes(&self, geometry: &Geometry) -> usize {
-        if geometry.parts == 1 { self.len() } else { self.flash_pages(geometry).count() }
+        if geometry.parts == 1 || self.count == 1 { self.len() } else { self.flash_pages(geometry).count() }
     }
 
     /// Whether a page is on the die, on a plane that the command does not use yet.

@@ -198,6 +198,7 @@ impl GcSchedule {
         begun
     }
 
+    #[inline(never)]
     fn begin_forward(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
         let Some(ahead) = context.device.has.ahead else { return false };
         let begins = self.may_begin(context, host, domain) && ahead.begin(&mut context.device.ftl, domain, 0);
@@ -209,6 +210,7 @@ impl GcSchedule {
 
     /// A domain is free: where step is kept by kind, it follows an initiator that began while it was busy with its map; between
     /// deterministic windows it collects ahead of the next one. Returns whether it does.
+    #[inline]
     pub(super) fn join_late(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
         let begins = match &self.windows {
             Some(windows) => windows.may_collect(domain, is_waited_for(context, host, domain)),

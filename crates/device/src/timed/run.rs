@@ -506,7 +506,8 @@ impl<P: Plan> Timed<'_, '_, P> {
         P::Chip::program_over(self, die, are_written);
         let Timed { context, backend, .. } = self;
         let command = backend.command(die);
-        if are_written && command.cause() == Cause::Host {
+        // An assembly was told when they were placed.
+        if are_written && command.cause() == Cause::Host && !context.assembles() {
             context.note_programmed(command.items().iter().map(|item| item.ppn));
         }
         are_written

@@ -205,10 +205,10 @@ fn write_on_new_plane(
     page: HostWrite,
 ) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
-    let geometry = *flash.geometry();
+    let geometry = flash.geometry();
     let fits = |at: Ppn| {
-        command.brings(&geometry, at)
-            || flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at)
+        command.brings(geometry, at)
+            || flash.may_share_command(command.lead(), at) && command.is_new_plane(geometry, die, at)
     };
     ftl.write(domain, page, Some(fits))
 }

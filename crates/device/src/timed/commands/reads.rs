@@ -29,7 +29,7 @@ impl Commands {
         context.queues.remove_read(die, previous, read);
         add_read(context, command, read, ppn);
         let geometry = context.device.flash.geometry();
-        if geometry.planes_per_die > 1 || geometry.parts > 1 {
+        if context.queues.reads(die).first().is_some() && (geometry.planes_per_die > 1 || geometry.parts > 1) {
             self.join_reads(context, command, die, read);
         }
     }

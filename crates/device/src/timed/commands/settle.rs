@@ -55,8 +55,10 @@ pub(in crate::timed) enum Stand {
 pub(super) struct Settled {
     /// In the order of the die's domains.
     pub(super) domains: [Stand; MAX_PLANES],
-    /// The first write of the queue that it shares which can be programmed, if a domain of its takes one.
-    pub(super) shared: Option<Found>,
+    /// One of them does not rest.
+    pub(super) any: bool,
+    /// The first write of the queue that it shares which can be programmed, and the domain of its that takes it.
+    pub(super) shared: Option<(Domain, Found)>,
     /// That queue was empty, and pages of the write buffer would have left for it.
     pub(super) presses: bool,
 }
@@ -68,17 +70,16 @@ impl Commands {
     pub(super) fn settle(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Settled {
         let dynamic = context.device.allocation.dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let domains = context.device.flash.geometry().domains_of_die(die);
-        let mut settled = Settled { domains: [Stand::Rests; MAX_PLANES], shared: None, presses: false };
+        let mut settled = Settled { domains: [Stand::Rests; MAX_PLANES], any: false, shared: None, presses: false };
         for (domain, stand) in domains.zip(&mut settled.domains) {
             *stand = self.settle_domain(context, host, die, domain);
+            settled.any |= *stand != Stand::Rests;
         }
         if let Some(queue) = dynamic {
             let is_empty = context.queues.writes(queue).first().is_none();
             settled.presses = is_empty && host.would_leave(queue);
             if !is_empty || settled.presses {
-                let Device { has, ftl, .. } = &*context.device;
-                let domain = has.dynamic.and_then(|dynamic| dynamic.peek_domain_of(ftl, die));
-                settled.shared = domain.and_then(|_| self.ready_shared_write(context, host, queue));
+                settled.shared = self.settle_shared_write(context, host, die, queue);
             }
         } else if !self.schedule.is_threshold(&context.plan) {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
@@ -311,6 +312,22 @@ impl Commands {
                 return;
             }
         }
+    }
+
+    /// The first write of the queue that a die shares which can be programmed, and the domain that takes it.
+    #[inline(always)]
+    fn settle_shared_write(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &mut Host,
+        die: Die,
+        queue: Queue,
+    ) -> Option<(Domain, Found)> {
+        let taker = |device: &Device| device.has.dynamic?.peek_domain_of(&device.ftl, die);
+        let domain = taker(context.device)?;
+        let found = self.ready_shared_write(context, host, queue)?;
+        // By then it may have to fetch a map entry.
+        Some((if context.has_owners() { taker(context.device)? } else { domain }, found))
     }
 
     /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes

@@ -4,7 +4,7 @@ use base::{Die, Domain, Queue};
 
 use super::settle::{Read, Settled, Stand};
 use super::{Action, Commands};
-use crate::timed::choose::{Candidate, DieChoice, Next, SharedWrite, View, Waiting};
+use crate::timed::choose::{Candidate, DieChoice, Found, Next, SharedWrite, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
 use crate::timed::plain::known;
@@ -83,40 +83,42 @@ impl Commands {
     /// The most urgent program or collection step of a die that stands so.
     #[inline(always)]
     fn choice_among(&self, context: &Context<'_, impl Plan>, host: &Host, die: Die, settled: &Settled) -> DieChoice {
-        let nothing = DieChoice::new(self.scheduler, self.collections.are_correcting(die));
-        self.views(context, host, die, settled).fold(nothing, DieChoice::with)
+        let mut choice = DieChoice::new(self.scheduler, self.collections.are_correcting(die));
+        // Mostly all rest.
+        let stands = if settled.any { &settled.domains[..] } else { &[] };
+        for (domain, &stand) in context.device.flash.geometry().domains_of_die(die).zip(stands) {
+            if let Some(view) = self.view(context, host, (die, domain), stand, settled.presses) {
+                choice = choice.with(view);
+            }
+        }
+        if let Some(view) = settled.shared.and_then(|shared| shared_view(context, die, shared)) {
+            choice = choice.with(view);
+        }
+        choice
     }
 
-    /// All that a die could do that stands so, besides reads.
+    /// What a domain of a die could do that stands so.
     #[inline(always)]
-    fn views(
+    fn view(
         &self,
         context: &Context<'_, impl Plan>,
         host: &Host,
-        die: Die,
-        settled: &Settled,
-    ) -> impl Iterator<Item = View> {
-        let domains = context.device.flash.geometry().domains_of_die(die).zip(settled.domains);
-        let presses = settled.presses;
-        let own = domains.filter_map(move |(domain, stand)| {
-            let age = || context.queues.writes(Queue::of_domain(domain)).first_age();
-            let begun = self.schedule.last_begun(domain);
-            match stand {
-                Stand::Rests => None,
-                Stand::Collects => {
-                    let is_correcting = self.collections.is_correcting(die, domain);
-                    let waiting = self.waiting(context, host, domain, presses);
-                    Some(View::Collects { domain, begun, waiting, is_correcting })
-                }
-                Stand::Writes => Some(View::Writes { domain, age: age()? }),
-                Stand::Prepares => Some(View::Prepares { domain, age: age()?, begun }),
+        (die, domain): (Die, Domain),
+        stand: Stand,
+        presses: bool,
+    ) -> Option<View> {
+        let age = || context.queues.writes(Queue::of_domain(domain)).first_age();
+        let begun = self.schedule.last_begun(domain);
+        match stand {
+            Stand::Rests => None,
+            Stand::Collects => {
+                let is_correcting = self.collections.is_correcting(die, domain);
+                let waiting = self.waiting(context, host, domain, presses);
+                Some(View::Collects { domain, begun, waiting, is_correcting })
             }
-        });
-        own.chain(settled.shared.and_then(|found| {
-            let domain = context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)?;
-            let queue = context.device.allocation.dynamic()?.queue_of_die(die);
-            Some(View::Shares { write: SharedWrite { queue, domain, found }, age: context.queues.get(found.1).age })
-        }))
+            Stand::Writes => Some(View::Writes { domain, age: age()? }),
+            Stand::Prepares => Some(View::Prepares { domain, age: age()?, begun }),
+        }
     }
 
     /// All that waits for the end of a domain's collection, in its queue; or in the write buffer, where it `presses` or leaves now.
@@ -137,6 +139,13 @@ impl Commands {
             Waiting::Nothing
         }
     }
+}
+
+/// The write of a shared queue that a die could program.
+#[inline(always)]
+fn shared_view(context: &Context<'_, impl Plan>, die: Die, (domain, found): (Domain, Found)) -> Option<View> {
+    let queue = context.device.allocation.dynamic()?.queue_of_die(die);
+    Some(View::Shares { write: SharedWrite { queue, domain, found }, age: context.queues.get(found.1).age })
 }
 
 fn is_in_gc(context: &Context<'_, impl Plan>, domain: Domain) -> bool {
@@ -163,7 +172,7 @@ mod tests {
         has_no_cell::<Flash>();
         let _ = |commands: &Commands, context: &Context<'_>, host: &Host, die: Die, settled: &Settled| {
             let choice = commands.choice_among(context, host, die, settled);
-            (commands.views(context, host, die, settled).count(), commands.choose(context, die, choice, None))
+            commands.choose(context, die, choice, None)
         };
     }
 }

@@ -237,6 +237,7 @@ impl Schedule {
     }
 
     /// True if there is no forward GC.
+    #[inline]
     pub fn is_threshold(self) -> bool {
         self.kind == Kind::Threshold
     }

@@ -172,6 +172,7 @@ impl Chip<Any> for CacheModes {
 
 /// Has a die take what it would do next in cache mode, if it can now; and sends out the data of its read, if they wait for
 /// that.
+#[inline(never)]
 fn follow(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, commands, backend, .. } = timed;
     if let Some(kind) = may_follow(backend, context, die) {
@@ -321,6 +322,7 @@ fn ask_channel(bus: &mut Bus, context: &mut Context<'_>, die: Die, number: u32, 
 
 /// Gives a channel to the command that follows on that of a die. Its end is an event: when the array will be free is not
 /// certain.
+#[inline(never)]
 fn grant(bus: &mut Bus, context: &mut Context<'_>, number: u32, die: Die) {
     let followers = &mut context.chip.cache.followers;
     followers.set_stage(die, Stage::Transfers);
@@ -341,6 +343,7 @@ fn grant(bus: &mut Bus, context: &mut Context<'_>, number: u32, die: Die) {
 }
 
 /// The command that followed on a die's has its data, or its cycles have passed.
+#[inline(never)]
 fn transferred(backend: &mut Backend, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
     let followers = &mut context.chip.cache.followers;
     let command = followers.command(die);
@@ -370,6 +373,7 @@ fn read_next(bus: &mut Bus, context: &mut Context<'_>, die: Die) {
 }
 
 /// A die's command is done, and the one that followed on it takes its place.
+#[inline(never)]
 fn promote(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
     let (&command, stage) = context.chip.cache.followers.take(die);
     (record.command, record.sent) = (command, 0);

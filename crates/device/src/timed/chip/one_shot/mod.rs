@@ -127,13 +127,12 @@ impl Wordlines {
     /// Takes the pages of a program that do not complete their wordline out of its command, and adds those that wait for one that
     /// does. Returns whether anything is left to program, and when the first of the pages that came has to be filled up, if
     /// nothing was due before.
+    #[inline(never)]
     fn gather(&mut self, flash: &Flash, die: Die, command: &mut Command, now: Instant) -> (bool, Option<Instant>) {
-        let new = *command;
         let was_due = !self.due.is_empty();
         let waiting = &mut self.waiting[die.index()];
-        command.begin_wordlines();
-        let (mut whole, mut count) = ([None; MAX_PAGES as usize], 0);
-        for (at, &item) in new.items().iter().enumerate() {
+        let mut whole = Vec::new();
+        for (at, &item) in command.items().iter().enumerate() {
             let InProgram { program, ends_wordline, completes } = flash.in_program(item.ppn);
             let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
             let is_first = || !waiting.iter().any(|other| other.program == program && is_of_host(&other.item));
@@ -141,13 +140,13 @@ impl Wordlines {
                 let erases = flash.erases_of(item.ppn);
                 self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, program, erases });
             }
-            waiting.push(WaitingPage { item, cause: new.cause_at(at), program, ends_wordline });
+            waiting.push(WaitingPage { item, cause: command.cause_at(at), program, ends_wordline });
             if completes {
-                whole[count] = Some(program);
-                count += 1;
+                whole.push(program);
             }
         }
-        for whole in whole[..count].iter().flatten() {
+        command.begin_wordlines();
+        for whole in &whole {
             waiting.retain(|page| {
                 // Of a row that was begun already, pages wait on.
                 let is_of_it = page.program == *whole;

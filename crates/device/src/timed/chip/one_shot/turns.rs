@@ -4,6 +4,7 @@ use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
 
 use super::{Wordlines, check, is_configured, is_settled, is_twice, pad_after, times_of_passes};
+use crate::device::Device;
 use crate::errors::Refusal;
 use crate::flash::Content;
 use crate::timed::Timed;
@@ -164,10 +165,9 @@ impl Chip<Any> for Wordlines {
     }
 
     fn fills_up(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
-        if Features::programs_first(context, die) {
+        let Some(page) = overdue(context, host, die).filter(|_| !Features::programs_first(context, die)) else {
             return false;
-        }
-        let Some(page) = overdue(context, host, die) else { return false };
+        };
         fill_wordline(context, command, page);
         true
     }
@@ -238,17 +238,19 @@ fn check_readable(context: &Context<'_>, command: &Command) {
 
 /// Counts a read of flash pages, each of which brings several pages, and has the array confirm that they may share a command.
 fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
-    let device = &mut *context.device;
-    let geometry = *device.flash.geometry();
-    let pages = command.flash_pages(&geometry);
+    let Device { flash, recorder, .. } = &mut *context.device;
+    if command.len() == 1 {
+        return recorder.counters.count(command.cause(), OpKind::Read, 1);
+    }
+    let pages = command.flash_pages(flash.geometry());
     let is_alone = pages.clone().nth(1).is_none();
     for at in pages.clone() {
         match is_alone {
-            true => device.recorder.counters.count(command.cause_at(at), OpKind::Read, 1),
-            false => device.recorder.counters.part(command.cause_at(at), OpKind::Read),
+            true => recorder.counters.count(command.cause_at(at), OpKind::Read, 1),
+            false => recorder.counters.part(command.cause_at(at), OpKind::Read),
         }
     }
-    device.flash.check_shared(OpKind::Read, pages.map(|at| command.item(at).ppn));
+    flash.check_shared(OpKind::Read, pages.map(|at| command.item(at).ppn));
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a

@@ -110,26 +110,8 @@ impl Chip<Any> for Suspend {
         true
     }
 
-    /// Where nothing is suspended, or a command came to its end, it goes on as elsewhere.
     fn worked(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
-        let operations = &mut context.chip.suspend.operations;
-        if !operations.are_on() {
-            return None;
-        }
-        if operations.stop(die) {
-            return Some(ArrayDone::MayChoose);
-        }
-        if !operations.runs(die) {
-            return None;
-        }
-        if let Some((until, line)) = operations.end_wait(die) {
-            bus.timers.set(line.0, until, bus.rank_of_array(die));
-            return Some(ArrayDone::MayChoose);
-        }
-        let from = operations.end(die);
-        let name = name_of(&record.command);
-        bus.record_array(context.device.flash.geometry(), die, &record.command, name, from, context.now);
-        None
+        if context.chip.suspend.operations.has(die) { operation_worked(bus, context, die, record) } else { None }
     }
 
     fn is_left(_: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
@@ -151,8 +133,28 @@ impl Chip<Any> for Suspend {
     }
 
     fn beside(timed: &mut Timed<'_, '_>, die: Die) {
-        if timed.context.chip.suspend.operations.are_on() {
+        if timed.context.chip.suspend.operations.has(die) {
             beside::work(timed, die);
         }
     }
+}
+
+/// The timer of an array ended that has an operation which may be suspended. Where a command came to its end, it goes on as elsewhere.
+#[inline(never)]
+fn operation_worked(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &DieRecord) -> Option<ArrayDone> {
+    let operations = &mut context.chip.suspend.operations;
+    if operations.stop(die) {
+        return Some(ArrayDone::MayChoose);
+    }
+    if !operations.runs(die) {
+        return None;
+    }
+    if let Some((until, line)) = operations.end_wait(die) {
+        bus.timers.set(line.0, until, bus.rank_of_array(die));
+        return Some(ArrayDone::MayChoose);
+    }
+    let from = operations.end(die);
+    let name = name_of(&record.command);
+    bus.record_array(context.device.flash.geometry(), die, &record.command, name, from, context.now);
+    None
 }

@@ -89,10 +89,10 @@ impl Operations {
         Operations { limits, operations: vec![Operation::NONE; dies as usize], places, ready }
     }
 
-    /// Whether anything is suspended on this device.
+    /// Whether a die has an operation that may be suspended, or is.
     #[inline]
-    pub(super) fn are_on(&self) -> bool {
-        !self.operations.is_empty()
+    pub(super) fn has(&self, die: Die) -> bool {
+        self.operations.get(die.index()).is_some_and(|it| it.state != State::None)
     }
 
     /// The limits of a die's operation.
@@ -129,7 +129,7 @@ impl Operations {
 
     /// There may be such programs: erases let writes by.
     pub(super) fn have_ready(&self) -> bool {
-        self.are_on() && self.limits[OpKind::Erase as usize].is_some_and(|limits| limits.programs > 0)
+        !self.operations.is_empty() && self.limits[OpKind::Erase as usize].is_some_and(|limits| limits.programs > 0)
     }
 
     /// True if there is one.
@@ -158,6 +158,7 @@ impl Operations {
     }
 
     /// The array of a die begins with a command that may be suspended.
+    #[inline(never)]
     pub(super) fn begin(
         &mut self,
         flash: &Flash,
@@ -273,6 +274,7 @@ impl Operations {
     }
 
     /// Whether a page cannot be read before the operation of its die has ended.
+    #[inline]
     pub(super) fn bar(&self, flash: &Flash, die: Die, ppn: Ppn) -> bool {
         let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
             return false;
