@@ -94,9 +94,20 @@ impl Flash {
 
     /// Has the array confirm that the wordlines of pages are complete.
     pub(crate) fn check_whole(&self, ppns: impl Iterator<Item = Ppn>) {
-        for (block, page) in self.flash_pages(ppns) {
-            obey(self.nand.check_whole(block, page));
+        let mut last = None;
+        for ppn in ppns {
+            // Pages of one flash page that follow each other share its lot.
+            let page = self.geometry.flash_page_of(ppn);
+            if last.replace(page) != Some(page) {
+                self.check_whole_at(ppn);
+            }
         }
+    }
+
+    #[inline(never)] // A loop would have all of the geometry at hand, mostly for one page.
+    fn check_whole_at(&self, ppn: Ppn) {
+        let (block, page) = self.address(ppn);
+        obey(self.nand.check_whole(block, page));
     }
 
     /// The addresses of pages, of those of one flash page that follow each other the first one alone: they share its lot.

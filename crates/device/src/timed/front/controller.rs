@@ -46,13 +46,14 @@ impl Controller {
         self.others > 0
     }
 
-    /// A command comes.
-    pub(super) fn take(&mut self, now: Instant, coming: IncomingRequest) {
+    /// A command comes. Returns whether it takes no time.
+    pub(super) fn take(&mut self, now: Instant, coming: IncomingRequest) -> bool {
         let begins = self.free.max(now);
         self.free = begins + self.interval;
         self.pages += coming.pages;
         self.others += u32::from(coming.kind != RequestKind::Read);
         self.commands.join(begins + self.time, coming);
+        begins + self.time == now
     }
 
     /// When it will have dealt with the next one, if that is to be timed.

@@ -19,9 +19,11 @@ impl Host {
         let coming = IncomingRequest { id, kind, pages: span.len() };
         let Some(controller) = &mut self.front.controller else { return self.pass_link(context, coming) };
         context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
-        controller.take(context.now, coming);
+        let has_come = controller.take(context.now, coming);
         self.front.note_change(COMMANDS);
-        self.commands_come(context);
+        if has_come {
+            self.commands_come(context);
+        }
     }
 
     /// Sends a request on its way over the link; a read has no data there.

@@ -162,6 +162,9 @@ impl Wordlines {
         if self.twice && command.len() > 0 && !flash.has_one_pass(flash.block_of(command.lead())) {
             self.begin_first_pass(flash, die, command);
         }
+        if !whole.is_empty() {
+            self.forget_settled(flash);
+        }
         (command.len() > 0, if was_due { None } else { self.next_due() })
     }
 
@@ -189,6 +192,7 @@ impl Wordlines {
     }
 
     /// Builds the second pass of wordlines, if one is due on a die. Returns whether it is.
+    #[inline(never)]
     fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
         let Some(wordlines) = self.again.get_mut(die.index()).and_then(VecDeque::pop_front) else { return false };
         command.begin_wordlines();
@@ -267,6 +271,9 @@ impl Wordlines {
 
     /// Forgets wordlines that are filled up.
     fn forget_settled(&mut self, flash: &Flash) {
+        if self.overdue.is_empty() {
+            return;
+        }
         let mut overdue = std::mem::take(&mut self.overdue);
         overdue.retain(|due| !self.is_over(flash, due));
         self.overdue = overdue;

@@ -150,10 +150,8 @@ impl Chip<Any> for Wordlines {
     /// FLUSH, is filled up and programmed.
     fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
         let Timed { context, host, backend, .. } = timed;
-        if !context.chip.wordlines.are_on() {
-            return false;
-        }
-        if context.chip.wordlines.begin_second_pass(&context.device.flash, die, backend.next_command(die)) {
+        let is_twice = context.chip.wordlines.are_twice();
+        if is_twice && context.chip.wordlines.begin_second_pass(&context.device.flash, die, backend.next_command(die)) {
             timed.start(die);
         } else if Wordlines::fills_up(context, host, die, backend.next_command(die)) {
             timed.start_or_gather(die);
@@ -165,11 +163,10 @@ impl Chip<Any> for Wordlines {
     }
 
     fn fills_up(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
-        let Some(page) = overdue(context, host, die).filter(|_| !Features::programs_first(context, die)) else {
-            return false;
-        };
-        fill_wordline(context, command, page);
-        true
+        // Mostly nothing is to be filled up.
+        let wordlines = &context.chip.wordlines;
+        let is_due = wordlines.overdue.iter().any(|due| due.die == die);
+        (is_due || host.may_await() && wordlines.are_on()) && fill_overdue(context, host, die, command)
     }
 
     /// Wordlines are to be filled up.
@@ -186,9 +183,6 @@ impl Chip<Any> for Wordlines {
 /// A page of a die whose wordline is to be filled up, or the next one. For FUA and a FLUSH it is if no write comes that would complete it.
 /// Pages that lie beside an erase that was begun wait for that.
 fn overdue(context: &Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
-    if !context.chip.wordlines.are_on() {
-        return None;
-    }
     let Context { device, queues, chip, .. } = context;
     let geometry = device.flash.geometry();
     let domain_of = |page| geometry.domain_of_unit(geometry.unit_of(page));
@@ -207,6 +201,13 @@ fn overdue(context: &Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
         let nobody_comes = !host.would_leave(queue) && queues.writes(queue).first().is_none();
         nobody_comes && can_be_programmed(page)
     })
+}
+
+/// Fills up a wordline of a die that is overdue. Returns whether there is one.
+#[inline(never)]
+fn fill_overdue(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
+    let page = overdue(context, host, die).filter(|_| !Features::programs_first(context, die));
+    page.map(|page| fill_wordline(context, command, page)).is_some()
 }
 
 /// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
