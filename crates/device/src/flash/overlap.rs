@@ -6,9 +6,6 @@ use nand::Cached;
 
 use super::{Flash, obey};
 
-/// Pages of a command whose addresses lie on the stack.
-const FEW: usize = 16;
-
 impl Flash {
     /// Whether two pages may go into one multi-plane command, given that their planes are distinct.
     #[inline]
@@ -60,18 +57,6 @@ impl Flash {
         }
     }
 
-    /// Asks about the addresses of the pages of a command, which are few but where a flash page has several map units.
-    #[inline]
-    fn at_places<T>(&self, ppns: impl ExactSizeIterator<Item = Ppn>, ask: impl FnOnce(&[(Block, Page)]) -> T) -> T {
-        let count = ppns.len();
-        if count > FEW {
-            return ask(&ppns.map(|ppn| self.address(ppn)).collect::<Vec<_>>());
-        }
-        let mut places = [(Block::new(0), Page::FIRST); FEW];
-        places.iter_mut().zip(ppns).for_each(|(place, ppn)| *place = self.address(ppn));
-        ask(&places[..count])
-    }
-
     /// Where an operation on these pages works, one place for those that are programmed together.
     pub(crate) fn places_of(&self, ppns: impl Iterator<Item = Ppn>, places: &mut Vec<(Block, Page)>) {
         places.clear();
@@ -99,7 +84,9 @@ impl Flash {
     }
 
     /// Has the array confirm that a die takes a command for these pages in cache mode, behind one that is not done.
-    pub(crate) fn check_cached(&self, running: Cached, next: Cached, ppns: impl ExactSizeIterator<Item = Ppn>) {
-        obey(self.at_places(ppns, |places| self.nand.check_cached(running, next, places)));
+    pub(crate) fn check_cached(&self, running: Cached, next: Cached, mut ppns: impl Iterator<Item = Ppn>) {
+        if let Some(first) = ppns.next() {
+            obey(self.nand.check_cached(running, next, &[self.address(first)]));
+        }
     }
 }

@@ -94,20 +94,9 @@ impl Flash {
 
     /// Has the array confirm that the wordlines of pages are complete.
     pub(crate) fn check_whole(&self, ppns: impl Iterator<Item = Ppn>) {
-        let mut last = None;
-        for ppn in ppns {
-            // Pages of one flash page that follow each other share its lot.
-            let page = self.geometry.flash_page_of(ppn);
-            if last.replace(page) != Some(page) {
-                self.check_whole_at(ppn);
-            }
+        for (block, page) in self.flash_pages(ppns) {
+            obey(self.nand.check_whole(block, page));
         }
-    }
-
-    #[inline(never)] // A loop would have all of the geometry at hand, mostly for one page.
-    fn check_whole_at(&self, ppn: Ppn) {
-        let (block, page) = self.address(ppn);
-        obey(self.nand.check_whole(block, page));
     }
 
     /// The addresses of pages, of those of one flash page that follow each other the first one alone: they share its lot.
@@ -117,6 +106,11 @@ impl Flash {
             let page = Some(self.geometry.flash_page_of(ppn));
             std::mem::replace(&mut last, page) != page
         })
-        .map(|ppn| self.address(ppn))
+        .map(|ppn| self.address_out_of_line(ppn))
+    }
+
+    #[inline(never)] // In line a loop has all of the geometry at hand first, mostly for one page.
+    fn address_out_of_line(&self, ppn: Ppn) -> (Block, Page) {
+        self.address(ppn)
     }
 }

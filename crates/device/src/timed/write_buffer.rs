@@ -132,7 +132,6 @@ impl WriteBuffer {
     #[inline(always)]
     pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) -> Option<RequestId> {
         self.has_changed = false;
-        // Mostly nobody waits.
         if self.waiting.is_empty() { None } else { self.pump_waiting(context, requests) }
     }
 

@@ -79,7 +79,12 @@ impl Commands {
             let is_empty = context.queues.writes(queue).first().is_none();
             settled.presses = is_empty && host.would_leave(queue);
             if !is_empty || settled.presses {
-                settled.shared = self.settle_shared_write(context, host, die, queue);
+                let taker = |device: &Device| device.has.dynamic?.peek_domain_of(&device.ftl, die);
+                let domain = taker(context.device);
+                let found = domain.and_then(|_| self.ready_shared_write(context, host, queue));
+                // By then the domain may have to fetch a map entry.
+                let domain = if context.has_owners() { taker(context.device) } else { domain };
+                settled.shared = domain.zip(found);
             }
         } else if !self.schedule.is_threshold(&context.plan) {
             // Preparing another plane's write may have begun a collection in a domain that was settled before: it fills its time.
@@ -312,22 +317,6 @@ impl Commands {
                 return;
             }
         }
-    }
-
-    /// The first write of the queue that a die shares which can be programmed, and the domain that takes it.
-    #[inline(always)]
-    fn settle_shared_write(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &mut Host,
-        die: Die,
-        queue: Queue,
-    ) -> Option<(Domain, Found)> {
-        let taker = |device: &Device| device.has.dynamic?.peek_domain_of(&device.ftl, die);
-        let domain = taker(context.device)?;
-        let found = self.ready_shared_write(context, host, queue)?;
-        // By then it may have to fetch a map entry.
-        Some((if context.has_owners() { taker(context.device)? } else { domain }, found))
     }
 
     /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes

@@ -87,14 +87,11 @@ impl Commands {
         // Mostly all rest.
         let stands = if settled.any { &settled.domains[..] } else { &[] };
         for (domain, &stand) in context.device.flash.geometry().domains_of_die(die).zip(stands) {
-            if let Some(view) = self.view(context, host, (die, domain), stand, settled.presses) {
-                choice = choice.with(view);
-            }
+            let view = self.view(context, host, (die, domain), stand, settled.presses);
+            choice = view.map_or(choice, |view| choice.with(view));
         }
-        if let Some(view) = settled.shared.and_then(|shared| shared_view(context, die, shared)) {
-            choice = choice.with(view);
-        }
-        choice
+        let shared = settled.shared.and_then(|shared| shared_view(context, die, shared));
+        shared.map_or(choice, |view| choice.with(view))
     }
 
     /// What a domain of a die could do that stands so.

@@ -322,7 +322,6 @@ fn ask_channel(bus: &mut Bus, context: &mut Context<'_>, die: Die, number: u32, 
 
 /// Gives a channel to the command that follows on that of a die. Its end is an event: when the array will be free is not
 /// certain.
-#[inline(never)]
 fn grant(bus: &mut Bus, context: &mut Context<'_>, number: u32, die: Die) {
     let followers = &mut context.chip.cache.followers;
     followers.set_stage(die, Stage::Transfers);

@@ -162,9 +162,6 @@ impl Wordlines {
         if self.twice && command.len() > 0 && !flash.has_one_pass(flash.block_of(command.lead())) {
             self.begin_first_pass(flash, die, command);
         }
-        if !whole.is_empty() {
-            self.forget_settled(flash);
-        }
         (command.len() > 0, if was_due { None } else { self.next_due() })
     }
 
@@ -271,9 +268,6 @@ impl Wordlines {
 
     /// Forgets wordlines that are filled up.
     fn forget_settled(&mut self, flash: &Flash) {
-        if self.overdue.is_empty() {
-            return;
-        }
         let mut overdue = std::mem::take(&mut self.overdue);
         overdue.retain(|due| !self.is_over(flash, due));
         self.overdue = overdue;

@@ -163,7 +163,6 @@ impl Chip<Any> for Wordlines {
     }
 
     fn fills_up(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
-        // Mostly nothing is to be filled up.
         let wordlines = &context.chip.wordlines;
         let is_due = wordlines.overdue.iter().any(|due| due.die == die);
         (is_due || host.may_await() && wordlines.are_on()) && fill_overdue(context, host, die, command)
