@@ -293,19 +293,13 @@ impl Requests {
     }
 
     /// One of the things that a request waits for is done.
-    #[inline]
     pub(super) fn part_done(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
         let request = &mut self.active[id.0 as usize];
         request.remaining -= 1;
-        if request.remaining == 0 {
-            self.all_done(context, id);
+        if request.remaining > 0 {
+            return;
         }
-    }
-
-    /// A request is complete.
-    #[inline(never)]
-    fn all_done(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
-        let Active { kind, arrived, bytes, order, .. } = *self.get(id);
+        let Active { kind, arrived, bytes, order, .. } = *request;
         if self.is_buffered {
             context.device.check_durable(id.0);
         }
