@@ -292,7 +292,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn offer_shared_writes(&mut self) {
         let Some(dynamic) = self.context.device.has.dynamic else { return };
         for queue in self.context.queues.all() {
-            while self.host.has_writes(&self.context.queues, queue) && self.backend.idle.has(queue) {
+            while self.backend.idle.has(queue) && self.host.has_writes(&self.context.queues, queue) {
                 let accepts = |die| dynamic.peek_domain_of(&self.context.device.ftl, die).is_some();
                 let Some(die) = self.backend.idle.next(queue, accepts) else { break };
                 let queues = &self.context.queues;
