@@ -133,6 +133,11 @@ impl Policies<'_> {
         crate::mechanism::paired::keeps_track(self.paired_page.name)
     }
 
+    /// Equal parts of the dies, each with logical pages of its own.
+    pub(crate) fn reclaim_groups(&self) -> u32 {
+        crate::separation::reclaim_groups(self.separation)
+    }
+
     /// True if the map is in flash.
     pub(crate) fn has_map(&self) -> bool {
         self.mapping.name == dftl::CHOICE.name

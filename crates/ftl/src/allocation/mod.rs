@@ -13,7 +13,6 @@ mod turns;
 use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
 use crate::Policies;
-use crate::separation::reclaim_groups;
 
 pub use dynamic::Dynamic;
 pub use groups::GroupedNamespace;
@@ -82,7 +81,7 @@ impl Allocation {
     /// # Panics
     /// If the selection is not from this registry, or a group has no room for its pages, which the configuration check refuses.
     pub fn of(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64) -> Allocation {
-        let has_several = reclaim_groups(policies.separation) > 1;
+        let has_several = policies.reclaim_groups() > 1;
         let groups = || Allocation::groups(policies, geometry, user_pages).expect("groups with room for their pages");
         Allocation::over(policies.allocation, geometry, has_several.then(groups))
     }
@@ -93,7 +92,7 @@ impl Allocation {
         geometry: &Geometry,
         user_pages: u64,
     ) -> Result<ReclaimGroups, OverfullGroup> {
-        let count = reclaim_groups(policies.separation);
+        let count = policies.reclaim_groups();
         let most = groups::room_of_group(geometry, count, user_pages, is_dynamic(policies.allocation.name));
         ReclaimGroups::new(count, &policies.namespaces, user_pages, most)
     }

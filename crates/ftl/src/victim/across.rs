@@ -18,7 +18,6 @@ use base::{Choice, Domain, Seam, Unit};
 
 use super::{AnyVictim, UnitRecord, UnitShape, UnitState, VictimPolicy, VictimView, chance_by_domain};
 use crate::refusals::{FtlSetup, Refusal};
-use crate::separation::reclaim_groups;
 use crate::stream::{MAX_STREAMS, Stream};
 use crate::{Figures, Policies};
 
@@ -185,7 +184,7 @@ impl Across {
     }
 
     pub(crate) fn bytes(policies: &Policies<'_>, shape: UnitShape) -> u64 {
-        let of_groups = Across::shape_of_groups(shape, reclaim_groups(policies.separation)).0;
+        let of_groups = Across::shape_of_groups(shape, policies.reclaim_groups()).0;
         let of_group = size_of::<UnitGroup>() + size_of::<UnitRecord>() + 2 * size_of::<u32>();
         // With its places among the members of a group, and among those that wait.
         let of_unit = size_of::<Stream>() + size_of::<Option<Membership>>() + 2 * size_of::<Unit>();
@@ -194,7 +193,7 @@ impl Across {
     }
 
     pub(crate) fn build(policies: &Policies<'_>, shape: UnitShape, seed: u64) -> Across {
-        let sets = reclaim_groups(policies.separation);
+        let sets = policies.reclaim_groups();
         let (of_groups, parts) = Across::shape_of_groups(shape, sets);
         let (units, groups) = (shape.units() as usize, of_groups.units() as usize);
         let policy = AnyVictim::build(policies.victim, of_groups, chance_by_domain(seed, sets));
