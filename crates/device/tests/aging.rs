@@ -1,8 +1,6 @@
 //! Ageing the device before the run.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

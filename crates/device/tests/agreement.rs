@@ -1,11 +1,9 @@
 //! The executors agree: wherever no policy looks at time, `count` and `timed` write, move and erase the same.
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::*;
 use base::ParamValue;
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;
@@ -51,7 +49,7 @@ fn static_allocations_agree_exactly() {
     let mut compared = 0;
     let directory = std::env::temp_dir().join(format!("ftlab-agreement-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    for seed in 0..1000 {
+    for seed in 0..share_of(1000) {
         let mut config = random_config(seed + 3_000_000);
         choose_alone(&mut config);
         if looks_at_time(&config) {
@@ -84,7 +82,7 @@ fn static_allocations_agree_exactly() {
         compared += 1;
     }
     std::fs::remove_dir_all(&directory).unwrap();
-    assert!(compared > 300, "only {compared} cases were static");
+    assert!(compared > share_of(300), "only {compared} cases were static");
 }
 
 fn agree(seed: u64, config: &mut Config) {
@@ -264,7 +262,7 @@ fn a_write_buffer_over_one_plane_agrees_exactly() {
     std::fs::create_dir_all(&directory).unwrap();
     let mut seen = [0; 4];
     let buffers = names("write_buffer", &["none"]);
-    for seed in 0..300 {
+    for seed in 0..share_of(300) {
         let mut config = plain(1, 1, 1, 1, 256, 128);
         config.device.page_size = 512;
         config.device.user_capacity = (50 + seed) * 512;
@@ -285,7 +283,7 @@ fn a_write_buffer_over_one_plane_agrees_exactly() {
         }
     }
     std::fs::remove_dir_all(&directory).unwrap();
-    assert!(seen.iter().all(|count| *count > 1000), "{seen:?} is too little to mean anything");
+    assert!(seen.iter().all(|count| *count > share_of(1000)), "{seen:?} is too little to mean anything");
 }
 
 /// The orders in which a write buffer is flushed.

@@ -1,8 +1,6 @@
 //! Write amplification in bytes, `waf`, and in pages, `waf_units`.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use config::model::*;
 use serde_json::Value;
 

@@ -1,9 +1,7 @@
 //! The write buffer, by hand: when a write completes, what is programmed, who waits for whom. Times are exact.
 
-mod common;
-
+use crate::common::*;
 use base::ParamValue;
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

@@ -4,10 +4,8 @@
 //! `python/ftlab/theory/formulas.py` (`predict` at `effective_utilisation`), which `docs/theory.md` derives;
 //! a Python test compares them with that module. `make evidence` measures many more points, longer.
 
-mod common;
-
+use crate::common::*;
 use base::Multiplane;
-use common::*;
 use config::Config;
 use config::model::*;
 

@@ -1,8 +1,6 @@
 //! Does acknowledged data survive a power cut at any instant, with all dies at work?
 
-mod common;
-
-use common::preset;
+use crate::common::{is_long, preset};
 use device::survival::{Cuts, LivesTally, TroubleInTime, try_cuts};
 use files::Interrupt;
 
@@ -35,7 +33,7 @@ const TWO_PASS: [&str; 4] = [
 ];
 const SUPERCAP: [&str; 1] = ["ftl.paired_page=\"supercap\""];
 
-/// 30 cuts; `FTLAB_LIVES=n` asks for n times as many.
+/// 8 cuts; `FTLAB_LIVES=n` asks for n lives with 30.
 fn cut(sets: &[&str], twice: bool) -> LivesTally {
     try_often(TroubleInTime::Cut, sets, twice, 1)
 }
@@ -44,7 +42,8 @@ fn cut(sets: &[&str], twice: bool) -> LivesTally {
 fn try_often(trouble: TroubleInTime, sets: &[&str], twice: bool, often: u64) -> LivesTally {
     let all: Vec<String> = DEVICE.iter().chain(sets).map(|set| (*set).to_owned()).collect();
     let times = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(1);
-    let cuts = Cuts { seeds: times * often, cuts: 30, before: 1.5, requests: 250, twice, trouble };
+    let cuts =
+        Cuts { seeds: times * often, cuts: if is_long() { 30 } else { 8 }, before: 1.5, requests: 250, twice, trouble };
     try_cuts(&preset("tbm-small", &all), &cuts, &Interrupt::default()).unwrap()
 }
 

@@ -1,10 +1,8 @@
 //! Same configuration, same seed: the same summary and tables, however often, whoever watches, and in
 //! whatever company.
 
-mod common;
-
+use crate::common::*;
 use base::{Cell, Multiplane, Selection};
-use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, Outcome, TimelineSpec};

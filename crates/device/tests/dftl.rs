@@ -1,9 +1,7 @@
 //! A map in flash as a user runs it: figures that follow from the rules, under both executors, and refusals.
 
-mod common;
-
+use crate::common::*;
 use base::{Cell, Duration, ParamValue};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

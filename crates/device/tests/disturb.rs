@@ -1,8 +1,6 @@
 //! Reads that disturb pages, through the whole device.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, Outcome, RunError};

@@ -1,14 +1,10 @@
 //! Drives of real bytes: what is read is what was written, and over power cuts at any operation each sector holds what it may.
 
-mod common;
-#[path = "common/drives.rs"]
-mod drives;
-
-use common::on_all_processors;
+use crate::common::drives::{BUFFER, PROTECTED, config};
+use crate::common::on_all_processors;
 use device::drive::Drive;
 use device::drive::broken::BrokenPromise;
 use device::drive::sectors::{DenseCuts, SectorCuts, SectorTally, try_dense, try_sectors};
-use drives::{BUFFER, PROTECTED, config};
 use files::Interrupt;
 
 fn cut(sets: &[&str], cuts: SectorCuts) -> SectorTally {
@@ -246,7 +242,7 @@ fn a_discard_in_a_protected_buffer_hides_older_versions() {
 const PAGE: &str = "\
 # Power cuts of small drives, at every operation
 
-`FTLAB_SECTOR_CUTS=1000000 cargo test -p ftlab-device --test drive at_any_operation` cut the power of small drives of real bytes
+`FTLAB_SECTOR_CUTS=1000000 cargo test -p ftlab-device --test all at_any_operation` cut the power of small drives of real bytes
 at every operation of the flash: before it and in its middle. After each cut and each clean stop every sector held one of
 the versions that it may hold, and no write of a map unit was there in part; then the drive went on, and all sectors were
 looked at once more. Every other drive had a *second* cut, at any operation of each restart. A row is what the device and

@@ -5,13 +5,11 @@
 //! The features are the choices of `[device]`, so that a new one is among them. What is refused is refused for two of the features,
 //! by the name of one of them; with what else each goes is in `pairs.rs`.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::common::*;
 use base::{Cell, Duration, FeatureKey, ParamValue};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::{Value, json};

@@ -1,14 +1,12 @@
 //! Did behaviour move? Every registered choice of every seam, under both executors, on one small device.
 //!
 //! The table lies beside this file. A changed number is a difference that somebody reviews; after a change
-//! that is meant to move numbers, `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test golden` writes it anew.
-
-mod common;
+//! that is meant to move numbers, `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test all golden::` writes it anew.
 
 use std::fmt::Write as _;
 
+use crate::common::*;
 use base::{Cell, Multiplane, ParamValue, ProgramOrder};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

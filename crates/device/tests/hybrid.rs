@@ -1,9 +1,7 @@
 //! Hybrid mapping as a user runs it: figures that follow from the rules, under both executors, and refusals.
 
-mod common;
-
+use crate::common::*;
 use base::ParamValue;
-use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};

@@ -8,19 +8,15 @@
 //! `FTLAB_LIMITS_SECONDS=3600` goes on for so long, and `FTLAB_LIMITS_REPORT=FILE` writes down what was at its limit, how often and
 //! why. A case that fails prints a line that repeats it.
 
-#[path = "common/cases.rs"]
-mod cases;
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::common::cases::*;
+use crate::common::*;
 use base::ParamKind;
-use cases::*;
-use common::*;
 use config::Config;
 use engine::Chance;
 use serde_json::{Value, json};

@@ -1,11 +1,9 @@
 //! Map units below the flash page: what is read, sent and programmed of one, what waits and what is filled up, and that nothing is lost.
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::*;
 use base::{Cell, Duration, Multiplane, ParamValue, ProgramOrder};
-use common::*;
 use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
 use device::survival::{Lives, Trouble, try_everywhere, try_lives};

@@ -1,10 +1,8 @@
 //! Copybacks through the whole device: what they cost, what they lose, and what keeps them from losing it.
 
-mod common;
-
+use crate::common::*;
 use base::ParamValue::{self, Flag, Integer, Number, Size, Word};
 use base::{Duration, Multiplane};
-use common::*;
 use config::Config;
 use config::model::*;
 use device::survival::{self, Trouble};

@@ -5,11 +5,9 @@
 //! state is checked after every collection, the array refuses illegal commands, and at the end every logical page must
 //! hold its newest version. A failure prints the seed that repeats it. `FTLAB_FIRST=1000 FTLAB_CASES=5000` runs other cases.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::*;
+use crate::common::*;
 use config::Config;
 use config::model::*;
 
@@ -19,7 +17,7 @@ const CASES: u64 = 1000;
 fn cases() -> std::ops::Range<u64> {
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().expect(name));
     let first = number("FTLAB_FIRST", 0);
-    first..first + number("FTLAB_CASES", CASES)
+    first..first + number("FTLAB_CASES", share_of(CASES))
 }
 
 /// Runs a case; a failure names the seed.
@@ -78,7 +76,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
 /// Filled to its last page and overwritten at random, at the largest user space that is accepted.
 #[test]
 fn a_full_device_keeps_going_at_the_smallest_spare_space() {
-    for seed in 0..120 {
+    for seed in 0..share_of(120) {
         let mut config = random_config(seed + 2_000_000);
         random_lifespans(seed, &mut config);
         random_hints(seed, &mut config);
@@ -106,7 +104,7 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
 #[test]
 fn entries_elsewhere_than_pages_lose_nothing() {
     let (mut cases, allocations) = (0, dynamic_allocations());
-    for seed in 0..1500 {
+    for seed in 0..share_of(1500) {
         let mut config = random_config(seed + 4_000_000);
         if config.ftl.get("mapping").name != "dftl" {
             continue;
@@ -127,5 +125,5 @@ fn entries_elsewhere_than_pages_lose_nothing() {
         attempt(seed, &config);
         cases += 1;
     }
-    assert!(cases > 200, "only {cases} cases");
+    assert!(cases > share_of(200), "only {cases} cases");
 }

@@ -1,10 +1,8 @@
 //! Configurations that once broke the engine, each with what was wrong. The random tests find such cases only
 //! by luck, so these stay.
 
-mod common;
-
+use crate::common::*;
 use base::{Duration, Instant};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::json;

@@ -1,17 +1,14 @@
 //! A device that lives in the time of a host outside does what it does with the same requests from a trace.
 
-#[path = "common/drives.rs"]
-mod drives;
-
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use crate::common::drives::{BUFFER, PROTECTED, config};
 use base::{Instant, Request, RequestKind};
 use config::model::{End, Executor, Precondition, Replay, Source};
 use device::LiveHost;
 use device::drive::Drive;
-use drives::{BUFFER, PROTECTED, config};
 use engine::Chance;
 
 const PAGE: u64 = 2048;

@@ -3,14 +3,11 @@
 //! A cell of the table is a small device that is really built and run with both, with all checks; a cell on the diagonal
 //! is one mechanism by itself, without stamps. What is refused stands there with the reason. The mechanisms are the
 //! choices of the registries, and the features are the choices of `[device]`, so that a new one has no row until
-//! `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test pairs` writes the table anew.
+//! `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test all pairs::` writes the table anew.
 //!
 //! A feature has to change some figure, beside every other mechanism: one that is ignored in silence is a fault.
 
-mod common;
-#[path = "pairs/table.rs"]
 mod table;
-#[path = "pairs/tenants.rs"]
 mod tenants;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,17 +15,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
+use crate::common::tenants::three_tenants;
+use crate::common::*;
 use base::{Cell, Choices, Duration, ParamValue, Selection};
-use common::tenants::three_tenants;
-use common::*;
 use config::Config;
 use config::model::*;
 use device::drive::sectors::{SectorCuts, try_sectors};
 use device::survival::{self, Trouble};
 use device::{Options, RunError};
+use engine::Chance;
 use files::Interrupt;
 use serde_json::Value;
-use table::{Reasons, table};
+use table::{Reasons, differences, table};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairs.txt");
 
@@ -188,6 +186,8 @@ enum Outcome {
     Runs,
     /// No time passes, and without time one of both is a device like any other. It is accepted, and not run.
     Timeless,
+    /// It is accepted, and not drawn to be run.
+    Accepted,
     /// It runs, and the protection of paired pages is none against this fault.
     Unprotected,
     Excluded,
@@ -461,6 +461,9 @@ impl Pair {
         {
             return Outcome::Timeless;
         }
+        if !self.is_drawn() {
+            return Outcome::Accepted;
+        }
         let result = match &state {
             Some(file) => simulate(&aged, Some(&file.0)).and_then(|_| self.live(&config)),
             None => self.live(&config),
@@ -472,6 +475,13 @@ impl Pair {
             Err(RunError::Input(text)) => Outcome::Refused(text),
             Err(error) => Outcome::Fault(error.to_string()),
         }
+    }
+
+    /// Each alone, saved states, which may be refused where they are read, and of the others one in six; `make evidence` runs all.
+    fn is_drawn(&self) -> bool {
+        let names = format!("{} {:?} {:?}", self.mapping, self.executor, self.both);
+        let is_special = self.both[0] == self.both[1] || self.has(Mechanism::SavedState);
+        is_long() || std::env::var_os("UPDATE_GOLDEN").is_some() || is_special || Chance::new(1, &names).below(6) == 0
     }
 
     fn live(&self, config: &Config) -> Result<Outcome, RunError> {
@@ -747,12 +757,7 @@ fn every_pair_runs_or_is_refused_with_the_reason() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         return;
     }
-    let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
-    let lines = (0..old.len().max(new.len())).map(|line| (old.get(line), new.get(line)));
-    let moved: Vec<String> = lines
-        .filter(|(expected, found)| expected != found)
-        .map(|(expected, found)| format!("- {}\n+ {}", expected.unwrap_or(&""), found.unwrap_or(&"")))
-        .collect();
+    let moved = differences(&expected, &found);
     assert!(moved.is_empty(), "the table moved (UPDATE_GOLDEN=1 writes it anew):\n{}", moved.join("\n"));
 }
 
@@ -841,7 +846,7 @@ fn survives_cuts_on_a_drive(mapping: &'static str, mechanism: Mechanism) -> Resu
         first_seed: 0,
         seeds: 1,
         requests: 120 + reads as u32 * 4,
-        stride: 5 + reads,
+        stride: 17 + reads,
         twice: true,
         reads,
         afterwards: 12,
@@ -849,7 +854,7 @@ fn survives_cuts_on_a_drive(mapping: &'static str, mechanism: Mechanism) -> Resu
     };
     let tally =
         try_sectors(&config, &cuts, &Interrupt::default()).unwrap_or_else(|error| panic!("{mechanism:?}: {error}"));
-    assert!(tally.cuts > 10 && tally.stops > 5, "{mapping}, {mechanism:?}: {tally:?}");
+    assert!(tally.cuts > 4 && tally.stops > 2, "{mapping}, {mechanism:?}: {tally:?}");
     if is_promised(&config, Trouble::PowerCut) {
         assert_eq!(tally.first, None, "{mapping}, {mechanism:?}: {tally:?}");
     }

@@ -1,8 +1,6 @@
 //! A partition that does not begin at a page boundary: every request of a page touches two.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 
 /// Sequential writes of whole pages over a full device, behind an offset.

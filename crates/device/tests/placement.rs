@@ -1,9 +1,7 @@
 //! Placement by hints: data that die together cost nothing where the host says so, and what it keeps apart stays apart.
 
-mod common;
-
+use crate::common::*;
 use base::ParamValue;
-use common::*;
 use config::Config;
 use config::model::{End, Executor, HintSelect, Precondition, Source};
 use device::survival::{Trouble, try_everywhere};

@@ -1,9 +1,7 @@
 //! Refresh by age and errors: which blocks move, when, and what that saves.
 
-mod common;
-
+use crate::common::*;
 use base::{Duration, Multiplane, ParamValue};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

@@ -1,11 +1,9 @@
 //! What a policy reads is declared, as the type that it reads; and what is declared is read. Walks every registry.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::common::*;
 use base::{Cell, Duration, Selection};
-use common::*;
 use config::Config;
 use config::model::*;
 

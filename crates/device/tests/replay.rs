@@ -1,15 +1,12 @@
 //! Recorded loads over many power cuts: a drive that keeps its promises holds what it may, and one that breaks them is found.
 
-#[path = "common/drives.rs"]
-mod drives;
-
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::common::drives::{BUFFER, PROTECTED, config};
 use device::drive::Drive;
 use device::drive::broken::BrokenPromise;
 use device::drive::replay::{LoadCut, Replay};
-use drives::{BUFFER, PROTECTED, config};
 use engine::Chance;
 
 /// As much as the loads write, and little spare space: a collection that is cut again and again has to find room.

@@ -1,9 +1,7 @@
 //! Collections ahead of need as a user runs them: whose time they fill, and what they cost (Wen and Chang, GC forwarding).
 
-mod common;
-
+use crate::common::*;
 use base::{Duration, Multiplane, ParamValue};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! The pseudo-SLC cache: where its phases end and how fast each is, that nothing is lost, and what it refuses.
 
-mod common;
-
+use crate::common::*;
 use base::{Cell, Duration, Multiplane, ParamValue};
-use common::*;
 use config::Config;
 use config::model::{Checks, End, Executor, Payload, Precondition, Source};
 use device::survival::{Trouble, try_everywhere};

@@ -1,13 +1,11 @@
 //! Saved device states: a run from one equals the run that aged the device itself, and no file, however
 //! broken, does more than an error that names it.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::common::*;
 use base::{Cell, ParamValue, ProgramOrder};
-use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};

@@ -1,14 +1,12 @@
 //! A run ends when its caller wants it to, whatever it is doing; and what cannot be written is told, not lost.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration as RealTime, Instant as RealInstant};
 
+use crate::common::*;
 use base::ParamValue;
-use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError, TimelineSpec};

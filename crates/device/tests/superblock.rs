@@ -1,9 +1,7 @@
 //! Channels and planes in step: a device with them equals one with wider pages, and is counted in flash pages.
 
-mod common;
-
+use crate::common::*;
 use base::{ParamValue, Selection};
-use common::*;
 use config::Config;
 use config::model::*;
 use metrics::{Column, Table};
@@ -104,7 +102,7 @@ fn compare(narrow: &Value, wide: &Value, lanes: f64, whole_pages: bool, case: &s
 #[test]
 fn a_device_in_step_equals_one_of_wider_pages() {
     let (mut compared, mut in_parts, mut units) = (0, 0, 0);
-    for seed in 0..600 {
+    for seed in 0..share_of(600) {
         let Some(mut config) = random_superblock(seed) else { continue };
         config.run.checks = Checks::Fast;
         let page = page_size(&config);
@@ -121,7 +119,7 @@ fn a_device_in_step_equals_one_of_wider_pages() {
         in_parts += u32::from(figure(&narrow, "flash.by_cause.rmw.programs") > 0.0);
     }
     assert!(
-        compared > 200 && in_parts > 50 && units > 20,
+        compared > least(200) && in_parts > least(50) && units > least(20),
         "{compared} cases, {in_parts} in parts, {units} with map units"
     );
 }
@@ -188,7 +186,7 @@ fn units_in_step_equal_those_of_wider_pages() {
 #[test]
 fn wordlines_in_step_equal_those_of_wider_pages() {
     let (mut compared, mut timed, mut filled_up) = (0, 0, 0);
-    for seed in 0..900 {
+    for seed in 0..share_of(900) {
         let Some(config) = random_superblock(seed) else { continue };
         let Some(mut config) = with_wordlines(config, ["one-shot", "two-pass"][seed as usize / 2 % 2]) else {
             continue;
@@ -200,7 +198,10 @@ fn wordlines_in_step_equal_those_of_wider_pages() {
         timed += u32::from(config.run.executor == Executor::Timed);
         filled_up += u32::from(figure(&narrow, "flash.by_cause.pad.programs") > 0.0);
     }
-    assert!(compared > 100 && timed > 30 && filled_up > 50, "{compared} cases, {timed} timed, {filled_up} filled up");
+    assert!(
+        compared > least(100) && timed > least(30) && filled_up > least(50),
+        "{compared} cases, {timed} timed, {filled_up} filled up"
+    );
 }
 
 /// Everything but what the configuration was and the run cost.

@@ -4,34 +4,21 @@
 //! hand-written tables. Bandwidths are allowed 1 % for the beginning and the end of a run, when not every
 //! resource is busy; latencies are allowed nothing.
 
-#[path = "timing/caches.rs"]
 mod caches;
-mod common;
-#[path = "timing/controller.rs"]
 mod controller;
-#[path = "timing/link.rs"]
 mod link;
-#[path = "timing/media.rs"]
 mod media;
-#[path = "timing/one_shot.rs"]
 mod one_shot;
-#[path = "timing/open.rs"]
 mod open;
-#[path = "timing/slow_die.rs"]
 mod slow_die;
-#[path = "timing/split.rs"]
 mod split;
-#[path = "timing/suspends.rs"]
 mod suspends;
-#[path = "timing/tenants.rs"]
 mod tenants;
-#[path = "timing/two_pass.rs"]
 mod two_pass;
-#[path = "timing/windows.rs"]
 mod windows;
 
+use crate::common::*;
 use base::{Cell, Duration, Multiplane, ProgramOrder};
-use common::*;
 use config::Config;
 use config::model::*;
 use serde_json::Value;

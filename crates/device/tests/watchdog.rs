@@ -1,8 +1,6 @@
 //! Is a device that stands still noticed? Devices that are broken on purpose: their blocks take so few reads that each is due to
 //! be refreshed when it is full, and so is the one that its pages move to.
 
-mod common;
-
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};
@@ -62,7 +60,7 @@ fn a_device_that_stands_still_is_noticed_with_and_without_time() {
             let of_host = if executor == "timed" { "\nrequests in the device: " } else { "\na page of the host waits" };
             assert!(text.contains(of_host), "{others}, {executor}: {text}");
             // The same with blocks that take reads enough.
-            common::run(&device_of(200, &others, executor, json!("none")));
+            crate::common::run(&device_of(200, &others, executor, json!("none")));
         }
     }
 }
@@ -95,8 +93,8 @@ fn the_worst_that_a_device_may_do_is_no_standstill() {
         keys["run"]["precondition"] = json!({ "sequential": "1x" });
         let mut config = read(keys.clone());
         config.run.checks = Checks::Fast;
-        let summary = common::run(&config);
-        let waf = common::figure(&summary, "waf");
+        let summary = crate::common::run(&config);
+        let waf = crate::common::figure(&summary, "waf");
         assert!(waf > 100.0, "collections gain a few pages each: {waf}");
     }
 }

@@ -1,6 +1,6 @@
 //! Combinations of every registered allocation, block allocation, victim policy, separation, wear leveling and paired-page protection,
 //! driven by hand against a plain record of what is where, with the whole-state check after every step. `FTLAB_LONG=1` has all of them
-//! tried, and otherwise a half or an eighth are.
+//! tried, and otherwise an eighth or less are.
 
 #[path = "conformance/bench.rs"]
 mod bench;

@@ -1,6 +1,5 @@
 //! Random devices as a user would write them: each with a value of every key of a policy and of every feature of the chip, as small as
 //! it can be, at the largest user space that is accepted or below.
-#![allow(dead_code)] // Each test file uses its part.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -180,7 +179,7 @@ impl Case {
     /// The line that repeats it.
     pub fn replay_line(&self) -> String {
         let case = json!({ "keys": self.keys, "trace": self.trace });
-        format!("FTLAB_REPLAY='{case}' cargo test -p ftlab-device --test pairwise replay -- --nocapture")
+        format!("FTLAB_REPLAY='{case}' cargo test -p ftlab-device --test all pairwise::replay -- --nocapture")
     }
 }
 

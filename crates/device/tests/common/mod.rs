@@ -1,6 +1,7 @@
 //! Random devices, policies and workloads from one seed.
-#![allow(dead_code)] // Each test file uses its part.
 
+pub mod cases;
+pub mod drives;
 pub mod tenants;
 
 use std::fmt::Write as _;
@@ -12,6 +13,21 @@ use config::Config;
 use config::model::*;
 use engine::Chance;
 use serde_json::Value;
+
+/// True in `make evidence` and `make torture`, where tests take the time that they need.
+pub fn is_long() -> bool {
+    ["FTLAB_LONG", "FTLAB_LIVES", "FTLAB_CASES"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// A number of random cases, or of what happens in them: all of it in `make evidence`, otherwise a quarter.
+pub fn share_of(number: u64) -> u64 {
+    if is_long() { number } else { number.div_ceil(4) }
+}
+
+/// The same of what a test counts.
+pub fn least(number: u32) -> u32 {
+    if is_long() { number } else { number.div_ceil(4) }
+}
 
 /// Every seam at its first choice.
 pub fn default_ftl() -> Choices {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::{EXECUTORS, Mechanism, Outcome, Pair};
+use super::{EXECUTORS, Mechanism, Outcome, Pair};
 
 /// Numbers of reasons. A reason that the table has already keeps its number, so that a lifted refusal changes its own cells.
 pub struct Reasons(BTreeMap<String, usize>);
@@ -25,6 +25,36 @@ impl Reasons {
 }
 
 const LEGEND: &str = "refused";
+
+/// A pair that is accepted, and that nobody ran: not a cell of the table that lies beside the tests.
+const ACCEPTED: &str = "?";
+
+/// Lines in which a table differs from what was found, both of them; a pair that nobody ran may be anything, and so may reasons that no
+/// pair was refused for.
+pub fn differences(table: &str, found: &str) -> Vec<String> {
+    let alike = |line: &str, found: &str| {
+        let cells = |line: &str| {
+            line.chars().skip(NAMES).collect::<Vec<char>>().chunks(3).map(String::from_iter).collect::<Vec<_>>()
+        };
+        let (cells, found_cells) = (cells(line), cells(found));
+        line.chars().take(NAMES).eq(found.chars().take(NAMES))
+            && cells.len() == found_cells.len()
+            && cells.iter().zip(&found_cells).all(|(cell, found)| cell == found || found.trim_start() == ACCEPTED)
+    };
+    let [(rows, reasons), (found_rows, found_reasons)] =
+        [table, found].map(|text| text.split_once(&format!("\n{LEGEND}\n")).unwrap_or((text, "")));
+    let both = (0..rows.lines().count().max(found_rows.lines().count()))
+        .map(|at| (rows.lines().nth(at).unwrap_or_default(), found_rows.lines().nth(at).unwrap_or_default()));
+    let moved = both.filter(|(line, found)| !alike(line, found)).map(|(line, found)| format!("- {line}\n+ {found}"));
+    let is_new = |reason: &&str| !reasons.lines().any(|known| known == *reason);
+    let all_ran = !found_rows.contains(ACCEPTED);
+    let gone = reasons.lines().filter(|known| all_ran && !found_reasons.lines().any(|reason| reason == *known));
+    let added = found_reasons.lines().filter(is_new).map(|reason| format!("+ {reason}"));
+    moved.chain(added).chain(gone.map(|reason| format!("- {reason}"))).collect()
+}
+
+/// Characters before the first cell of a line.
+const NAMES: usize = 24;
 
 const HEAD: &str = "\
 Which mechanisms and features of the chip work together. Each cell is a small device that was run with both; on the diagonal with one alone.
@@ -55,6 +85,7 @@ pub fn table(pairs: &[Pair], outcomes: &[Outcome], reasons: &mut Reasons) -> Str
         };
         match outcome {
             Outcome::Runs => "+".into(),
+            Outcome::Accepted => ACCEPTED.into(),
             Outcome::Timeless => "o".into(),
             Outcome::Unprotected => "~".into(),
             Outcome::Excluded => ".".into(),

@@ -8,8 +8,8 @@ use device::survival::{Cuts, Trouble, TroubleInTime, try_cuts};
 use files::Interrupt;
 use serde_json::Value;
 
+use super::{Outcome, figures, is_promised, simulate};
 use crate::common::figure;
-use crate::{Outcome, figures, is_promised, simulate};
 
 /// Every tenant had all its requests complete.
 pub fn each_had_its_requests(tenants: &[Tenant], summary: &Value) {

@@ -342,7 +342,7 @@ fn a_collection_that_holds_reads_is_not_suspended() {
 
 /// Programs, erases, or both are suspended, or neither.
 pub fn random(seed: u64, device: &mut Device) {
-    let [program, erase] = common::suspends(&mut engine::Chance::new(seed, "suspends"));
+    let [program, erase] = crate::common::suspends(&mut engine::Chance::new(seed, "suspends"));
     *device.features.get_mut("program_suspend") = program;
     *device.features.get_mut("erase_suspend") = erase;
 }

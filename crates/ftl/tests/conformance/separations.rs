@@ -49,6 +49,7 @@ pub fn classes(separation: &base::Selection) -> u32 {
 /// True for one of so many combinations, drawn by their number; fewer of those with separations by lifespan, which have large devices. If
 /// all are asked for it is always true.
 pub fn is_tried(separation: &str, combination: usize, one_of: u64) -> bool {
+    let one_of = 4 * one_of;
     let one_of = if is_by_lifespan(separation) || is_by_hints(separation) { 2 * one_of } else { one_of };
     std::env::var_os("FTLAB_LONG").is_some() || Chance::new(combination as u64, "tried").below(one_of) == 0
 }

@@ -1,0 +1,44 @@
+//! The tests of the device, as modules of one binary: `cargo test -p ftlab-device --test all golden::` runs those of a file.
+
+mod common;
+
+mod across;
+mod aging;
+mod agreement;
+mod amplification;
+mod bad_blocks;
+mod buffer;
+mod closed_forms;
+mod cuts;
+mod determinism;
+mod dftl;
+mod disturb;
+mod drive;
+mod features;
+mod golden;
+mod hybrid;
+mod layering;
+mod limits;
+mod map_unit;
+mod migration;
+mod model;
+mod once_broken;
+mod paced;
+mod pairs;
+mod pairwise;
+mod partition;
+mod placement;
+mod read_disturb;
+mod reference;
+mod refresh;
+mod registry;
+mod replay;
+mod schedule;
+mod slc;
+mod states;
+mod stopping;
+mod subsets;
+mod superblock;
+mod survival;
+mod timing;
+mod watchdog;
