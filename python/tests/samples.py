@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ftlab.results.result import Columns, Result
+
+LONG = pytest.mark.skipif("FTLAB_LONG" not in os.environ, reason="takes long; FTLAB_LONG=1 runs it")
+"""Of tests, and of parameters of tests, that `make evidence` runs."""
 
 CAUSES = ("host", "gc", "mapping", "refresh", "backup", "wear", "rmw", "pad", "retry", "fold")
 LATENCY_KEYS = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from samples import LONG
 
 import ftlab
 from ftlab import Result
@@ -469,11 +469,6 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
     assert found["f3-held"].measured == pytest.approx(100 * 2000 / 2048)
     assert found["f3-dry"].measured == pytest.approx(50)
     assert found["f3-turns"].measured == 2 and found["f3-turns"].verdict == "reproduced"
-
-
-LONG = pytest.mark.skipif(
-    "FTLAB_LONG" not in os.environ, reason="takes a minute or more; FTLAB_LONG=1 runs it"
-)
 
 
 @pytest.mark.parametrize(

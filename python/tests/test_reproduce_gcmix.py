@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples import LONG
 
 import ftlab
 from ftlab import Result
@@ -384,7 +385,10 @@ def test_server_claims_follow_from_hand_made_results() -> None:
     assert not math.isnan(found["read-most"].measured or math.nan)
 
 
-@pytest.mark.parametrize("only", ["fig5", "fig8", "fig14", "readings", "fig9", "fig12"])
+@pytest.mark.parametrize(
+    "only",
+    ["fig5", *(pytest.param(only, marks=LONG) for only in ("fig8", "fig14", "readings", "fig9", "fig12"))],
+)
 def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from samples import LONG
 
 from ftlab.theory import formulas
 
@@ -94,7 +95,7 @@ POLICIES: list[tuple[str, Choose, Callable[[float, int], float], float]] = [
 ]
 
 
-@pytest.mark.parametrize("spare_factor", [0.10, 0.25])
+@pytest.mark.parametrize("spare_factor", [pytest.param(0.10, marks=LONG), 0.25])
 @pytest.mark.parametrize(("name", "choose", "predicted", "tolerance"), POLICIES, ids=[p[0] for p in POLICIES])
 def test_a_simulated_device_agrees(
     name: str, choose: Choose, predicted: Callable[[float, int], float], tolerance: float, spare_factor: float
@@ -115,7 +116,7 @@ UNITS = [
 ]
 
 
-@pytest.mark.parametrize("parts", [2, 4])
+@pytest.mark.parametrize("parts", [pytest.param(2, marks=LONG), 4])
 @pytest.mark.parametrize(("name", "choose", "d"), UNITS, ids=[policy[0] for policy in UNITS])
 def test_a_simulated_device_with_units_below_its_pages_agrees(
     name: str, choose: Choose, d: int | None, parts: int
