@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # Any Python from 3.11; only used to make the virtual environment.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
-# The release profile optimises across crates, which takes memory: two compilers at once at most.
+# Optimising across crates takes memory: two compilers at once at most.
 export CARGO_BUILD_JOBS ?= 2
 export VIRTUAL_ENV := $(CURDIR)/.venv
 BIN := .venv/bin
@@ -17,14 +17,22 @@ PY := $(BIN)/python
 # What the extension module is made of.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.toml' | sort)
 
-# Where `make test` notes what each test took.
+# Where tests are built, and the package with the extension that has their profile; the one in use stays as it is.
+BUILT := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
+TESTED := $(CURDIR)/target/tested
+
+# Where `make test` notes what each test took, and the seconds of the processor above which it fails.
 TIMES := $(CURDIR)/target/times
+TEST_SECONDS ?= 1200
 
 # How long `make evidence` combines policies at random.
 PAIRWISE_SECONDS ?= 7200
 
 # How long it puts numbers at their limits.
 LIMITS_SECONDS ?= 3600
+
+# The first seed of random lives; they are others each time.
+FIRST ?= $(shell date +%s)
 
 # How many operations faults are apart on devices with map units below the page, where lives are long.
 UNITS_STRIDE ?= 37
@@ -54,7 +62,11 @@ setup: .venv/.built ## the virtual environment .venv, with all tools and ftlab i
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(MAKE) --no-print-directory system-venv
 	@echo "Setting up .venv with the locked packages of requirements.lock."
 	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
+	@# uv takes a sixth of pip's time, and knows no settings of pip; where these name another index, pip installs the rest.
+	@$(BIN)/uv pip install --quiet --require-hashes -r requirements.lock || \
+		$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 # Debian and Ubuntu pack Python's venv module apart.
@@ -66,7 +78,7 @@ system-venv:
 	else echo "error: $(PYTHON) has no venv module; install it with the system's package manager" >&2; exit 2; fi
 
 .venv/.built: .venv/.locked $(RUST)
-	@echo "Building the engine with all optimisations; a minute or two."
+	@echo "Building the engine; two to three minutes."
 	@PIP_QUIET=1 $(BIN)/maturin develop --release >.venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }
 	@touch $@
 
@@ -75,7 +87,7 @@ demo: setup ## a mail server's I/O on an aged drive of today under five FTLs, wi
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run.sh
 
 .PHONY: check
-check: setup rust-lints python-lints ## formatting, lints, types
+check: rust-lints python-lints ## formatting, lints, types
 
 .PHONY: rust-lints
 rust-lints: .venv/.locked
@@ -85,36 +97,46 @@ rust-lints: .venv/.locked
 	else echo "Not checked: licences and sources of crates, for want of cargo-deny."; fi
 
 .PHONY: python-lints
-python-lints: setup
+python-lints: .venv/.locked
 	$(BIN)/ruff format --check --quiet python docs/conf.py
 	$(BIN)/ruff check --quiet python docs/conf.py
 	$(BIN)/mypy
 
-# The plugin of nbdkit, which a test loads, is built beside the tests: by itself its crates would have other features, and be built anew.
-.PHONY: rust-tests
-rust-tests: rust-lints
-	cargo test --workspace --quiet --no-run
-	cargo build --workspace --quiet --lib --tests
+# The libraries are the plugin of nbdkit and the extension as the tests have them: built beside the tests, they share their crates.
+.PHONY: built-tests
+built-tests: .venv/.locked
+	@echo "Building the tests."
+	@cargo test --workspace --quiet --no-run
+	@cargo build --workspace --quiet --lib --tests
+	@scripts/test-package $(BUILT) $(TESTED)
 
-# The tests of Rust and of Python run side by side, for either of them leaves processors idle at times. What a line
+# The lints and tests of Rust and of Python run side by side, for either of them leaves processors idle at times. What a line
 # prints is kept together, so it is shown when the line is done.
 .PHONY: test
 test: .venv/.locked ## everything that must pass
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
+	@cargo fmt --all --check
+	@$(BIN)/ruff format --check --quiet python docs/conf.py && $(BIN)/ruff check --quiet python docs/conf.py
 	@scripts/block-clients
+	@$(MAKE) --no-print-directory built-tests
+	@$(PY) scripts/slowest --speed $(TIMES)
 	@$(MAKE) --no-print-directory -j2 --output-sync=line tested-rust tested-python
-	@echo "what the structure counts (docs/adding-a-policy.md)" && $(PY) -m evidence.counts
-	@$(PY) scripts/slowest $(TIMES)
+	@$(PY) scripts/slowest $(TIMES) $(TEST_SECONDS)
 
 .PHONY: tested-rust
-tested-rust: rust-tests
+tested-rust: built-tests
 	@echo "The tests of Rust are built; what they print is shown when all have run."
-	FTLAB_NBDKIT_PLUGIN=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/libftlab_nbdkit.so TEST_TIMES=$(TIMES)/rust.txt cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
+	FTLAB_NBDKIT_PLUGIN=$(BUILT)/libftlab_nbdkit.so TEST_TIMES=$(TIMES)/rust.txt TEST_CPU=$(TIMES)/rust.cpu \
+		cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
+	@$(MAKE) --no-print-directory rust-lints
 
 .PHONY: tested-python
-tested-python: python-lints
-	$(BIN)/pytest --numprocesses=auto --junitxml=$(TIMES)/python.xml
-	PATH="$(CURDIR)/$(BIN):$$PATH" OUT=out/demo-short demo/run.sh --set workload.requests=5000 --set run.precondition=none
+tested-python: built-tests
+	$(BIN)/mypy
+	PYTHONPATH=$(TESTED):$(CURDIR)/python $(PY) scripts/timed $(TIMES)/python.cpu \
+		$(BIN)/pytest --numprocesses=auto --junitxml=$(TIMES)/python.xml
+	PYTHONPATH=$(TESTED):$(CURDIR)/python PATH="$(TESTED)/bin:$(CURDIR)/$(BIN):$$PATH" OUT=out/demo-short \
+		demo/run.sh --set workload.requests=5000 --set run.precondition=none
 
 .PHONY: audit
 audit: .venv/.locked ## licences, sources and known faults of what both locks hold
@@ -122,7 +144,7 @@ audit: .venv/.locked ## licences, sources and known faults of what both locks ho
 
 .PHONY: bench
 bench: ## the benchmark of record, single thread
-	cargo run --release --quiet -p ftlab-bench
+	cargo run --profile dist --quiet -p ftlab-bench
 
 .PHONY: evidence
 evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, into docs/evidence
@@ -131,23 +153,24 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	$(PY) -m evidence.battery --out docs/evidence
 	$(PY) -m evidence.sampling --traces ../shared/traces/captured --out docs/evidence
 	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
-		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
+		cargo test --quiet -p ftlab-device --test all pairwise:: -- --nocapture
 	FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) FTLAB_LIMITS_REPORT=$(CURDIR)/docs/evidence/limits.md \
-		cargo test --quiet -p ftlab-device --test limits -- --nocapture
+		cargo test --quiet -p ftlab-device --test all limits:: -- --nocapture
+	@echo "Random lives begin with seed $(FIRST); FIRST=$(FIRST) repeats them."
 	FTLAB_LONG=1 cargo test --quiet -p ftlab-ftl --test conformance
-	FTLAB_LONG=1 cargo test --quiet -p ftlab-device --test features
+	FTLAB_LONG=1 FTLAB_FIRST=$(FIRST) cargo test --quiet -p ftlab-device --test all
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
 	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
 		FTLAB_UNITS_STRIDE=$(UNITS_STRIDE) FTLAB_FAULTS_UNITS_REPORT=$(CURDIR)/docs/evidence/faults-units.md \
-		cargo test --quiet -p ftlab-device --test subsets
+		cargo test --quiet -p ftlab-device --test all subsets::
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
 
 .PHONY: torture
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
-	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test cuts --test survival --test bad_blocks
-	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) FTLAB_SECTORS_REPORT=$(CURDIR)/docs/evidence/sectors.md cargo test --quiet -p ftlab-device --test drive at_any_operation -- --nocapture
-	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test drive dense_cuts
+	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test all -- cuts:: survival:: bad_blocks::
+	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) FTLAB_SECTORS_REPORT=$(CURDIR)/docs/evidence/sectors.md cargo test --quiet -p ftlab-device --test all at_any_operation -- --nocapture
+	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test all dense_cuts
 	scripts/block-clients
 	$(PY) -m evidence.torture --cuts $(CUTS) --flushes $(FLUSHES) --live $(LIVE) --out docs/evidence
 
@@ -169,13 +192,13 @@ docs: setup ## the documentation as HTML in docs/_build
 
 .PHONY: wheel
 wheel: .venv/.locked ## a wheel for this machine's C library and newer ones, in dist
-	$(BIN)/maturin build --release --out dist
+	$(BIN)/maturin build --profile dist --out dist
 
 # Zig links for an old C library on a new machine.
 .PHONY: wheel-portable
 wheel-portable: .venv/.locked ## a wheel for every Linux since 2014 (manylinux2014), in dist
 	.venv/bin/pip install --quiet --no-deps ziglang==0.15.1
-	PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/maturin build --release --zig --compatibility manylinux2014 --out dist
+	PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/maturin build --profile dist --zig --compatibility manylinux2014 --out dist
 
 .PHONY: wheel-check
 wheel-check: ## the wheel of dist in a fresh environment without a Rust toolchain
