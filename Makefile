@@ -146,36 +146,40 @@ audit: .venv/.locked ## licences, sources and known faults of what both locks ho
 bench: ## the benchmark of record, single thread
 	cargo run --profile dist --quiet -p ftlab-bench
 
+# Runs what reports in Markdown, and keeps the report as data in docs/evidence.
+REPORT := $(PY) -m evidence.report
+
 .PHONY: evidence
-evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, into docs/evidence
+evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, as data into docs/evidence
 	$(PY) -m evidence.closed_forms --out docs/evidence
 	$(PY) -m evidence.map_units --out docs/evidence
 	$(PY) -m evidence.battery --out docs/evidence
 	$(PY) -m evidence.sampling --traces ../shared/traces/captured --out docs/evidence
-	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
-		cargo test --quiet -p ftlab-device --test all pairwise:: -- --nocapture
-	FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) FTLAB_LIMITS_REPORT=$(CURDIR)/docs/evidence/limits.md \
-		cargo test --quiet -p ftlab-device --test all limits:: -- --nocapture
+	$(REPORT) pairwise=FTLAB_PAIRWISE_REPORT -- \
+		env FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) cargo test --quiet -p ftlab-device --test all pairwise:: -- --nocapture
+	$(REPORT) limits=FTLAB_LIMITS_REPORT -- \
+		env FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) cargo test --quiet -p ftlab-device --test all limits:: -- --nocapture
 	@echo "Random lives begin with seed $(FIRST); FIRST=$(FIRST) repeats them."
 	FTLAB_LONG=1 cargo test --quiet -p ftlab-ftl --test conformance
 	FTLAB_LONG=1 FTLAB_FIRST=$(FIRST) cargo test --quiet -p ftlab-device --test all
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
-	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
-		FTLAB_UNITS_STRIDE=$(UNITS_STRIDE) FTLAB_FAULTS_UNITS_REPORT=$(CURDIR)/docs/evidence/faults-units.md \
+	$(REPORT) faults=FTLAB_FAULTS_REPORT faults-units=FTLAB_FAULTS_UNITS_REPORT -- \
+		env FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_UNITS_STRIDE=$(UNITS_STRIDE) \
 		cargo test --quiet -p ftlab-device --test all subsets::
-	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
-	cp out/survival/report.md docs/evidence/gcmix-survival.md
+	$(REPORT) gcmix-survival=out/survival/report.md -- \
+		$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 
 .PHONY: torture
 torture: setup ## power cuts at any instant, about LIVES x 20,000 of them, and every operation of LIVES lives without time
 	FTLAB_LIVES=$(LIVES) cargo test --quiet -p ftlab-device --test all -- cuts:: survival:: bad_blocks::
-	FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) FTLAB_SECTORS_REPORT=$(CURDIR)/docs/evidence/sectors.md cargo test --quiet -p ftlab-device --test all at_any_operation -- --nocapture
+	$(REPORT) sectors=FTLAB_SECTORS_REPORT -- \
+		env FTLAB_SECTOR_CUTS=$(SECTOR_CUTS) cargo test --quiet -p ftlab-device --test all at_any_operation -- --nocapture
 	FTLAB_DENSE_SEEDS=$(LIVES) cargo test --quiet -p ftlab-device --test all dense_cuts
 	scripts/block-clients
 	$(PY) -m evidence.torture --cuts $(CUTS) --flushes $(FLUSHES) --live $(LIVE) --out docs/evidence
 
 .PHONY: papers
-papers: setup ## counts and claims on the papers' pages, from docs/evidence
+papers: setup ## counts and claims on the papers' pages, from the data of docs/evidence
 	$(PY) -m evidence.papers
 
 .PHONY: nbdkit
@@ -210,4 +214,4 @@ lock: ## requirements.lock from requirements.in (needs uv)
 
 .PHONY: clean
 clean: ## what was built, the virtual environment apart
-	rm -rf target out docs/_build python/ftlab/_core*.so .venv/.built
+	rm -rf target out docs/_build docs/evidence/*.md docs/evidence/*.png python/ftlab/_core*.so .venv/.built

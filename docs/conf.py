@@ -1,8 +1,17 @@
 """Sphinx: `make docs`."""
 
+import sys
+from pathlib import Path
+
 from sphinx.application import Sphinx
 
 from ftlab import __version__
+
+HERE = Path(__file__).parent
+# What makes the pages of the evidence is no part of the package.
+sys.path.insert(0, str(HERE.parent / "python"))
+
+from evidence import pages  # noqa: E402
 
 project = "ftlab"
 author = "the ftlab authors"
@@ -28,11 +37,12 @@ suppress_warnings = ["myst.xref_missing"]
 
 
 def _hide(_: Sphinx, name: str, source: list[str]) -> None:
-    """What commands wrote is in no list of contents: `evidence.md` and the pages that cite it lead there."""
+    """The pages of the evidence are in no list of contents: `evidence/index.md` and pages that cite them lead there."""
     if name.startswith("evidence/"):
         source[0] = f"---\norphan: true\n---\n{source[0]}"
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
+    """Called by Sphinx, before it looks for pages."""
+    pages.write(HERE)
     app.connect("source-read", _hide)

@@ -6,7 +6,7 @@ that are interrupted and killed (:mod:`evidence.battery_inputs`, :mod:`evidence.
 :mod:`evidence.battery_processes`). Allowed
 is success, or an error of ftlab whose text says where and what would be right. Never another exception, a panic, a
 traceback, the death of the process, an exit code but 0, 1 and 2, a temporary file left behind, or a change to a file of
-the user's. It writes ``battery.md``, and the exit code is 1 if any case fails, with a line that repeats it.
+the user's. It keeps ``battery.json``, and the exit code is 1 if any case fails, with a line that repeats it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pathlib import Path
 from random import Random
 
 import ftlab
-from evidence import battery_inputs, battery_processes, battery_results
+from evidence import battery_inputs, battery_processes, battery_results, report
 from evidence.battery_oracle import Enough, Fault, Kind, Scratch
 from ftlab.cli.signals import exit_with
 from ftlab_reproduce.experiment import engine_digest
@@ -252,7 +252,7 @@ def markdown(verdicts: Sequence[Verdict], seed: int, asked: int) -> str:
     lines = [
         "# Adversarial cases",
         "",
-        "Written by `make evidence`, from `python -m evidence.battery`. Each case is made from the seed and its "
+        "Each case is made from the seed and its "
         "number. Allowed are success, an error of ftlab that says where and what would be right, exit codes 0, 1 and "
         "2; `stopped` is a valid run that was cut short, as by Ctrl-C. A fault is anything else: another exception, a "
         "panic, a traceback, the death of the process, no answer, an error without a remedy, a control character on "
@@ -285,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evidence.battery", description=__doc__)
     parser.add_argument("--cases", type=int, default=12_000, help="how many (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
-    parser.add_argument("--out", type=Path, help="where to write battery.md")
+    parser.add_argument("--out", type=Path, help="where to keep battery.json")
     parser.add_argument("--kind", action="append", help="only cases of this kind; may be repeated")
     parser.add_argument("--case", help="one case, such as traces:17")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="workers (%(default)s)")
@@ -308,9 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seconds = time.monotonic() - begun
     faults = [verdict for verdict in verdicts if verdict.fault]
     if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
         page = markdown(verdicts, options.seed, options.cases)
-        (options.out / "battery.md").write_text(page, encoding="utf-8")
+        report.write(options.out / "battery.json", page, report.command_of("battery", arguments))
     for outcome, count in sorted(Counter(f"{v.kind}: {v.outcome}" for v in verdicts).items()):
         print(f"{count:6} {outcome}")
     print(

@@ -2,13 +2,12 @@
 
 ``python -m evidence.closed_forms --out docs/evidence`` measures write amplification over a grid of victim
 policies, spare factors and block sizes on one plane, compares it with :mod:`ftlab.theory.formulas`, and
-writes ``closed-forms.md``, ``.csv`` and ``.png``; then latencies and bandwidths, into
-``latency-bandwidth.md`` (:mod:`evidence.latency_bandwidth`). The exit code is 1 if anything is off by
+keeps ``closed-forms.json``, of which the docs make a page and a picture; then latencies and bandwidths, in
+``latency-bandwidth.json`` (:mod:`evidence.latency_bandwidth`). The exit code is 1 if anything is off by
 more than its tolerance.
 """
 
 import argparse
-import csv
 import functools
 import math
 import os
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evidence import latency_bandwidth
+from evidence import latency_bandwidth, report
 from ftlab.cli.signals import exit_with
 from ftlab.theory import formulas
 
@@ -37,6 +36,9 @@ BLOCK_SIZES = (64, 128, 256)
 
 TOLERANCE = 0.01
 """Largest difference from theory, as a fraction of theory, that counts as agreement."""
+
+
+TITLE = "# Write amplification against closed forms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +212,9 @@ def closed_forms_markdown(measurements: Sequence[Measurement], seed: int) -> str
     furthest = worst(measurements)
     agreeing = sum(m.agrees for m in measurements)
     lines = [
-        "# Write amplification against closed forms",
+        TITLE,
         "",
-        "Written by `make evidence`. Uniform random single-page writes on one plane of "
+        "Uniform random single-page writes on one plane of "
         f"{blocks} blocks, {FREE_BLOCKS} of them held free, executor `count`, seed {seed}. Preconditioned "
         "until WAF is steady, then measured over at least "
         f"{min(m.victims for m in measurements):,} collected blocks and "
@@ -239,8 +241,7 @@ def closed_forms_markdown(measurements: Sequence[Measurement], seed: int) -> str
         "`rga d=1` and `random` agree to the last digit: they draw the same blocks from the same stream "
         "of chance.",
         "",
-        "Each cell: measured, predicted, difference. Every figure is also in "
-        "[closed-forms.csv](closed-forms.csv).",
+        "Each cell: measured, predicted, difference.",
     ]
     for b in sorted({m.point.pages_per_block for m in measurements}):
         lines += [
@@ -271,21 +272,27 @@ def _cell(m: Measurement) -> str:
     return text if m.agrees else f"**{text}**"
 
 
-def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
-    """One row per point; fractions are 0..1."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            ["victim", "d", "pages_per_block", "spare_factor", "utilisation", "waf_measured", "waf_predicted",
-             "difference", "victims", "logical_capacities"]
-        )  # fmt: skip
-        for m in measurements:
-            p = m.point
-            writer.writerow(
-                [p.policy.victim, p.policy.d or "", p.pages_per_block, p.spare_factor, f"{p.utilisation:.6f}",
-                 f"{m.waf:.6f}", f"{p.predicted:.6f}", f"{m.difference:+.6f}", m.victims,
-                 f"{m.capacities:.2f}"]
-            )  # fmt: skip
+COLUMNS = ("victim", "d", "pages_per_block", "spare_factor", "waf", "victims", "logical_capacities")
+"""Of the points that are kept."""
+
+
+def points(measurements: Sequence[Measurement], seed: int) -> dict[str, Any]:
+    """The measurements as a part of a report: a row for each point."""
+    rows = [
+        [m.point.policy.victim, m.point.policy.d, m.point.pages_per_block, m.point.spare_factor, round(m.waf, 6),
+         m.victims, round(m.capacities, 2)]
+        for m in measurements
+    ]  # fmt: skip
+    blocks = measurements[0].point.blocks
+    return {"name": "points", "blocks": blocks, "seed": seed, "columns": list(COLUMNS), "rows": rows}
+
+
+def of_points(part: Any) -> list[Measurement]:
+    """The measurements of such a part."""
+    return [
+        Measurement(Point(Policy(victim, d), spare, pages, part["blocks"]), waf, capacities, victims)
+        for victim, d, pages, spare, waf, victims, capacities in part["rows"]
+    ]
 
 
 def plot_closed_forms(path: Path, measurements: Sequence[Measurement]) -> None:
@@ -316,23 +323,13 @@ def _plot_policy(upper: Any, lower: Any, measurements: Sequence[Measurement], co
     first = measurements[0].point
     measured_at = [m.point.spare_factor for m in measurements]
     low, high = min(measured_at), max(measured_at)
-    factors = [low + (high - low) * i / 60 for i in range(61)]
+    factors = [low + (high - low) * i / 15 for i in range(16)]
     curve = [Point(first.policy, s, first.pages_per_block, first.blocks).predicted for s in factors]
     # `random` is the same curve as `rga d=1`; a dashed line lets both be seen.
     style = "--" if first.policy.victim == "random" else "-"
     upper.plot(factors, curve, style, color=colour, linewidth=1, label=first.policy.label)
     upper.plot(measured_at, [m.waf for m in measurements], "o", color=colour, markersize=4)
     lower.plot(measured_at, [100 * m.difference for m in measurements], "o", color=colour, markersize=4)
-
-
-def closed_forms(out: Path, *, blocks: int, victims: int, seed: int, threads: int) -> list[Measurement]:
-    """Measures the grid and writes ``closed-forms.md``, ``.csv`` and ``.png`` into `out`."""
-    measurements = measure_all(grid(blocks), victims, seed, threads)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "closed-forms.md").write_text(closed_forms_markdown(measurements, seed), encoding="utf-8")
-    write_csv(out / "closed-forms.csv", measurements)
-    plot_closed_forms(out / "closed-forms.png", measurements)
-    return measurements
 
 
 def options_of(
@@ -355,13 +352,10 @@ def options_of(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the evidence; returns 1 if anything is outside its tolerance."""
     options = options_of("closed_forms", __doc__, arguments, blocks=4096, victims=400_000)
-    measurements = closed_forms(
-        options.out,
-        blocks=options.blocks,
-        victims=options.victims,
-        seed=options.seed,
-        threads=options.threads,
-    )
+    command = report.command_of("closed_forms", arguments)
+    measurements = measure_all(grid(options.blocks), options.victims, options.seed, options.threads)
+    kept = points(measurements, options.seed)
+    report.write(options.out / "closed-forms.json", TITLE, command, points=kept)
     outside = [m for m in measurements if not m.agrees]
     furthest = worst(measurements)
     print(
@@ -369,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"within {TOLERANCE:.0%}"
     )
     print(f"furthest: {furthest.difference:+.2%} at {furthest.point.policy.label}, {furthest.point}")
-    figures = latency_bandwidth.latency_bandwidth(options.out)
+    figures = latency_bandwidth.latency_bandwidth(options.out, command)
     wrong = [figure for figure in figures if not figure.agrees]
     print(f"latency and bandwidth: {len(figures) - len(wrong)} of {len(figures)} figures agree")
     for figure in wrong:

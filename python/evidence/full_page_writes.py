@@ -11,10 +11,9 @@ import argparse
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from evidence import torture_databases
+from evidence import report, torture_databases
 from evidence.recorded import Wanted
 from ftlab.cli.usage import say
 
@@ -25,11 +24,10 @@ DRIVES = {"8 KiB": BUFFER, "4 KiB": f'map_unit = "4KiB"\n{BUFFER}'}
 PAGE = """\
 # PostgreSQL without full_page_writes
 
-`python -m evidence.full_page_writes --cuts {cuts} --seed {seed}` ({date}): PostgreSQL with checksums of its pages of
-8 KiB, on ext4 with clusters of 8 KiB. pgbench ran, and a checkpoint wrote the pages that it had changed. That was
-recorded, and the power went off in it again and again, {gap} operations of the flash apart on average. After each cut
-the server started on what was left, and all tables and indexes were looked at. With `full_page_writes = off` its log
-has no copies of pages.
+PostgreSQL with checksums of its pages of 8 KiB, on ext4 with clusters of 8 KiB. pgbench ran, and a checkpoint wrote
+the pages that it had changed. That was recorded, and the power went off in it again and again, {gap} operations of the
+flash apart on average. After each cut the server started on what was left, and all tables and indexes were looked at.
+With `full_page_writes = off` its log has no copies of pages.
 
 | full_page_writes | atomic size | cuts | outcome |
 |---|---|---|---|
@@ -61,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cuts", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="the directory of `full-page-writes.md`")
+    parser.add_argument("--out", type=Path, help="the directory of `full-page-writes.json`")
     options = parser.parse_args(arguments)
     if reason := torture_databases.postgres_missing():
         say(f"not tried: {reason}")
@@ -71,14 +69,9 @@ def main(arguments: list[str] | None = None) -> int:
         rows.append(tried(atomic, full_page_writes, options.cuts, options.seed))
         say(rows[-1])
     if options.out is not None:
-        page = PAGE.format(
-            cuts=options.cuts,
-            seed=options.seed,
-            gap=GAP,
-            date=time.strftime("%Y-%m-%d"),
-            rows="\n".join(rows),
-        )
-        (options.out / "full-page-writes.md").write_text(page, encoding="utf-8")
+        page = PAGE.format(gap=GAP, rows="\n".join(rows))
+        command = report.command_of("full_page_writes", arguments)
+        report.write(options.out / "full-page-writes.json", page, command)
     return 0
 
 

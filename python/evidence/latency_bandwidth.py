@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evidence import report
+
 TOLERANCE = 0.01
 """Largest difference of a bandwidth, as a fraction: a run begins and ends with some resources idle."""
 
@@ -278,7 +280,7 @@ def markdown(figures: Sequence[tuple[Flash, list[Figure], list[Figure]]]) -> str
     lines = [
         "# Latency and bandwidth against formulas",
         "",
-        "Written by `make evidence`. Latencies are of single requests on an idle device and have to equal their "
+        "Latencies are of single requests on an idle device and have to equal their "
         f"formula to the nanosecond; bandwidths are of closed loops and have to equal it to {TOLERANCE:.0%}. "
         "The tests of the device check many more combinations (`crates/device/tests/timing.rs`).",
         "",
@@ -314,9 +316,8 @@ def _mark(figure: Figure, text: str) -> str:
     return text if figure.agrees else f"**{text}**"
 
 
-def latency_bandwidth(out: Path) -> list[Figure]:
-    """Measures both devices and writes ``latency-bandwidth.md`` into `out`."""
+def latency_bandwidth(out: Path, command: str) -> list[Figure]:
+    """Measures both devices and keeps ``latency-bandwidth.json`` in `out`."""
     figures = [(flash, latencies(flash), bandwidths(flash)) for flash in (TBM, MODERN_TLC)]
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "latency-bandwidth.md").write_text(markdown(figures), encoding="utf-8")
+    report.write(out / "latency-bandwidth.json", markdown(figures), command)
     return [f for _, latency, bandwidth in figures for f in (*latency, *bandwidth)]

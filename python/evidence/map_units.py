@@ -1,7 +1,7 @@
 """Write amplification with map units below the flash page, and above what the host writes, against theory.
 
 ``python -m evidence.map_units --out docs/evidence`` measures uniform random writes of one unit over victim policies,
-spare factors and units of a flash page, as :mod:`evidence.closed_forms` does for pages, and writes ``map-units.md``.
+spare factors and units of a flash page, as :mod:`evidence.closed_forms` does for pages, and writes ``map-units.json``.
 Then come writes of a part of a unit, whose write amplification in bytes is by definition so many times that in units.
 The exit code is 1 if anything is off by more than its tolerance.
 """
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evidence import report
 from evidence.closed_forms import Measurement, Point, Policy, measure_all, options_of
 from ftlab.cli.signals import exit_with
 
@@ -106,7 +107,7 @@ def markdown(measurements: Sequence[Measurement], parts: Sequence[Part], seed: i
     lines = [
         "# Map units against theory",
         "",
-        "Written by `make evidence`. Uniform random writes of one map unit on one plane of "
+        "Uniform random writes of one map unit on one plane of "
         f"{min(m.point.blocks for m in measurements):,} blocks (under greedy with k = 4 of "
         f"{max(m.point.blocks for m in measurements):,}, for with few blocks its victims fall in with multiples of k "
         f"less sharply: 1.4 % above theory at 0.15) of {FLASH_PAGES} flash pages of k units, 2 blocks held free, "
@@ -156,8 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = options_of("map_units", __doc__, arguments, blocks=1024, victims=100_000)
     measurements = measure_all(grid(options.blocks), options.victims, options.seed, options.threads)
     parts = measure_parts()
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "map-units.md").write_text(markdown(measurements, parts, options.seed), encoding="utf-8")
+    command = report.command_of("map_units", arguments)
+    report.write(options.out / "map-units.json", markdown(measurements, parts, options.seed), command)
     wrong = [m for m in measurements if not agrees(m)]
     print(
         f"map units: {len(measurements) - len(wrong)} of {len(measurements)} points within {TOLERANCE:.1%}, "

@@ -15,12 +15,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evidence import served
+from evidence import report, served
 from evidence.serving import SMALL
 from ftlab.cli.usage import say
 
@@ -123,7 +122,7 @@ def rows(place: Path, seconds: int, requests: int) -> list[str]:
 PAGE = """\
 # Live latencies
 
-`python -m evidence.paced` ({date}), on {cores} cores that others used too: load {load}.
+On {cores} cores that others used too: load {load}.
 
 Requests of 4 KiB at random on `client-tlc-small` cut down to 4.5 GiB of flash, of which the host has 3.5 GiB, written
 over twice. *Run* is `ftlab run` with the executor `timed`, in a closed loop of that depth. *Live* is fio with its
@@ -143,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=10, help="of each job")
     parser.add_argument("--requests", type=int, default=200_000, help="of each run without bytes")
-    parser.add_argument("--out", type=Path, help="the directory of `paced.md`")
+    parser.add_argument("--out", type=Path, help="the directory of `paced.json`")
     options = parser.parse_args(arguments)
     if shutil.which("fio") is None:
         say("not measured: needs fio")
@@ -152,10 +151,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="paced-", dir="/dev/shm") as place:
         found = rows(Path(place), options.seconds, options.requests)
     if options.out is not None:
-        page = PAGE.format(
-            date=time.strftime("%Y-%m-%d"), cores=os.cpu_count(), load=f"{load:.1f}", rows="\n".join(found)
-        )
-        (options.out / "paced.md").write_text(page, encoding="utf-8")
+        page = PAGE.format(cores=os.cpu_count(), load=f"{load:.1f}", rows="\n".join(found))
+        report.write(options.out / "paced.json", page, report.command_of("paced", arguments))
     return 0
 
 

@@ -1,7 +1,7 @@
 """The counts and the claims of the papers' pages, from what the studies judged.
 
-``python -m evidence.papers`` writes blocks of ``docs/papers.md`` and ``docs/papers/*.md`` anew, and
-``docs/evidence/all-paper.md`` as well. A block goes from its head to ``<!-- end -->``:
+``python -m evidence.papers`` writes blocks of ``docs/papers.md`` and ``docs/papers/*.md`` anew. A block goes from its
+head to ``<!-- end -->``:
 
 - ``<!-- counts: all -->``: the one count of all papers at full size;
 - ``<!-- counts: tbm-paper, tbm-quick -->``: verdicts of one paper by what the claims rest on, for each scale;
@@ -9,7 +9,7 @@
   column, another's stands beside its figure where it differs;
 - ``<!-- claims but construction: gcmix-paper -->``: the same without those that hold by construction.
 
-``tbm-paper`` is ``docs/evidence/tbm-paper-claims.json``, a ``claims.json`` of `ftlab reproduce`.
+``tbm-paper`` is ``docs/evidence/tbm-paper.json`` (:mod:`evidence.report`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from evidence import report
 from ftlab.results.result import read_object
 from ftlab_reproduce import claims, everything
 from ftlab_reproduce.claims import Basis, Claim
@@ -49,7 +50,8 @@ def titles() -> dict[str, str]:
 
 def full_size(docs: Path) -> tuple[str, dict[str, everything.Found]]:
     """The scale's name, and what was found of all papers at full size."""
-    return everything.taken_from(sorted((docs / "evidence").glob("*-paper-claims.json")), titles())
+    every = sorted((docs / "evidence").glob("*-paper.json"))
+    return everything.taken_from([file for file in every if report.read(file).judged], titles())
 
 
 def judged(file: Path) -> tuple[str, list[Claim]]:
@@ -66,7 +68,7 @@ def by_basis(docs: Path, names: Sequence[str]) -> Iterator[str]:
     """The verdicts of one paper by what its claims rest on, and by scale, as the lines of a Markdown table."""
     yield f"| {' | '.join(HEAD)} |"
     yield "|---|---|" + "---:|" * (len(HEAD) - 2)
-    known = [judged(docs / "evidence" / f"{name}-claims.json") for name in names]
+    known = [judged(docs / "evidence" / f"{name}.json") for name in names]
     for basis, words in claims.BASES.items():
         for scale, every in known:
             if found := claims.counts(every).get(basis):
@@ -81,7 +83,7 @@ def by_basis(docs: Path, names: Sequence[str]) -> Iterator[str]:
 
 def by_claim(docs: Path, names: Sequence[str], *, construction: bool) -> Iterator[str]:
     """The claims of one paper with their figures by scale, as the lines of a Markdown table."""
-    known = [judged(docs / "evidence" / f"{name}-claims.json") for name in names]
+    known = [judged(docs / "evidence" / f"{name}.json") for name in names]
     scales = [SCALES[scale] for scale, _ in known]
     others = [{claim.id: claim for claim in every} for _, every in known[1:]]
     head = ("claim", "paper", *scales, "verdict" if len(scales) == 1 else f"verdict, {scales[0]}", "workload")
@@ -137,7 +139,6 @@ def pages(docs: Path) -> Iterator[tuple[Path, str]]:
         text = page.read_text(encoding="utf-8")
         if BLOCK.search(text):
             yield page, counted(text, docs)
-    yield docs / "evidence" / "all-paper.md", everything.report(*full_size(docs))
 
 
 def main(arguments: Sequence[str]) -> None:

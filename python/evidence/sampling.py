@@ -1,7 +1,7 @@
 """Samples of a device beside the whole device: how near their WAF comes, and how well they know it.
 
 ``python -m evidence.sampling --traces DIR --out docs/evidence`` runs the workloads of :data:`WORKLOADS` on a device of
-16 GiB under each policy, whole and as samples, and writes ``sampling.md``. DIR has the captured traces
+16 GiB under each policy, whole and as samples, and keeps ``sampling.json``. DIR has the captured traces
 (``NAME.csv.zst``); one that is not there is left out, and the page says so. The exit code is 1 if a sample by the page
 is off by more than :data:`TOLERANCE`.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evidence import report
 from ftlab.api.simulation import run
 
 TOLERANCE = 0.01
@@ -119,7 +120,7 @@ def page(points: Sequence[Point], absent: Sequence[str]) -> str:
     return "\n".join([
         "# Samples beside the whole device",
         "",
-        f"Written by `python -m evidence.sampling`. {near} of {len(vouched)} samples by the page are within "
+        f"{near} of {len(vouched)} samples by the page are within "
         f"{100 * TOLERANCE:g} % of the whole device's WAF; what is not is marked **. Of traces there are samples by "
         "runs of several pages beside them, which put more onto a plane than the whole device does. A device of 16 GiB "
         f"in 71,680 blocks of 64 pages of 4 KiB; four samples of a 32nd.{gone} The last column is how many times "
@@ -161,7 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         points = [point for found in threads.map(one, jobs) for point in found]
-    (options.out / "sampling.md").write_text(page(points, absent), encoding="utf-8")
+    command = report.command_of("sampling", arguments)
+    report.write(options.out / "sampling.json", page(points, absent), command)
     sys.exit(any(abs(point.difference) > TOLERANCE for point in points if point.is_vouched_for))
 
 

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from evidence import served
+from evidence import report, served
 from ftlab.cli.usage import say
 
 LARGE = ["client-tlc-small"]
@@ -151,7 +151,7 @@ def goals(rates: list[Rate], openings: list[Opening]) -> list[str]:
 PAGE = """\
 # The speed of a served drive
 
-`python -m evidence.serving` ({date}), on {cores} cores that others used too: load {load}.
+On {cores} cores that others used too: load {load}.
 
 Requests of 4 KiB at random, at depth 32, by fio's engine `nbd` over a Unix socket. The drive is `client-tlc-small` cut
 down to 4.5 GiB of flash, of which the host has 3.5 GiB: it was filled and written over twice, so that it collects with
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; 1 where nothing can be measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=10, help="of each kind of request")
-    parser.add_argument("--out", type=Path, help="the directory of `serving.md`")
+    parser.add_argument("--out", type=Path, help="the directory of `serving.json`")
     options = parser.parse_args(arguments)
     if lacking := [tool for tool in ("fio", "nbdkit") if shutil.which(tool) is None]:
         say(f"not measured: needs {', '.join(lacking)}")
@@ -195,12 +195,12 @@ def main(arguments: list[str] | None = None) -> int:
     say("\n".join(goals(of_requests, of_restarts)))
     if options.out is not None:
         page = PAGE.format(
-            seconds=options.seconds, date=time.strftime("%Y-%m-%d"), cores=os.cpu_count(), load=f"{load:.1f}",
+            seconds=options.seconds, cores=os.cpu_count(), load=f"{load:.1f}",
             requests="\n".join(rate.row() for rate in of_requests),
             restarts="\n".join(opening.row() for opening in of_restarts),
             goals="\n".join(goals(of_requests, of_restarts)),
         )  # fmt: skip
-        (options.out / "serving.md").write_text(page, encoding="utf-8")
+        report.write(options.out / "serving.json", page, report.command_of("serving", arguments))
     return 0
 
 

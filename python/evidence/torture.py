@@ -4,8 +4,8 @@
 class. fio writes to it; ext4, xfs and btrfs are made on it, and databases on ext4. Each load is recorded once, and the
 power goes off again and again while it is replayed, and after its flushes (:mod:`evidence.recorded`). And it goes off
 under the live load, which has to act on it. After each cut it looks (:mod:`evidence.torture_fio`,
-:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`, :mod:`evidence.torture_rocksdb`). It writes
-``torture.md``, where rows of others stay that were measured before, and the exit code is 1 if a promise is broken.
+:mod:`evidence.torture_filesystems`, :mod:`evidence.torture_databases`, :mod:`evidence.torture_rocksdb`). It keeps
+``torture.json``, where rows of others stay that were measured before, and the exit code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from evidence import recorded, served, torture_databases, torture_filesystems, torture_fio, torture_rocksdb
+from evidence import (
+    recorded,
+    report,
+    served,
+    torture_databases,
+    torture_filesystems,
+    torture_fio,
+    torture_rocksdb,
+)
 from evidence.recorded import Wanted
 from ftlab.cli.usage import say
 
@@ -125,8 +133,8 @@ def replayed(oracle: Oracle, drive: str, wanted: Wanted) -> Tally:
 PAGE = """\
 # Power cuts under file systems and databases
 
-`make torture` and `python -m evidence.torture`, which `--only` has measure some rows anew, served aged drives over NBD.
-For all but fio they were attached through FUSE and a loop device. `volatile` and `protected` are their write buffers.
+Aged drives were served over NBD; rows are of several days. For all but fio the drives were attached through FUSE and a
+loop device. `volatile` and `protected` are their write buffers.
 
 ## Recorded loads
 
@@ -175,6 +183,7 @@ drive was opened again and looked at in the same way, and the load went on.
 class Page:
     """The page, as far as it has come."""
 
+    arguments: Sequence[str] | None
     options: argparse.Namespace
     recorded: list[Tally]
     flushed: list[Tally]
@@ -185,8 +194,8 @@ class Page:
         """Writes it, if it was asked for."""
         if self.options.out is None:
             return
-        file = self.options.out / "torture.md"
-        before = _rows_of(file.read_text(encoding="utf-8") if file.exists() else "")
+        file = self.options.out / "torture.json"
+        before = _rows_of(report.markdown(report.read(file)) if file.exists() else "")
         measured = (self.recorded, self.flushed, self.live)
         recorded, flushed, live = ("\n".join(_renewed(*rows)) for rows in zip(before, measured, strict=True))
         text = PAGE.format(
@@ -195,7 +204,7 @@ class Page:
             flushed=flushed,
             rows=live,
         )
-        file.write_text(text, encoding="utf-8")
+        report.write(file, text, report.command_of("torture", self.arguments))
 
 
 HEADS = ("## After each flush", "## Live loads")
@@ -249,9 +258,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--minutes", type=float, default=math.inf, help="of each record on each class; fewer cuts then"
     )
     parser.add_argument("--jobs", type=int, default=2, help="records that are replayed side by side")
-    parser.add_argument("--out", type=Path, help="the directory of `torture.md`")
+    parser.add_argument("--out", type=Path, help="the directory of `torture.json`")
     options = parser.parse_args(arguments)
-    page = Page(options, [], [], [], [])
+    page = Page(arguments, options, [], [], [], [])
     oracles = [(oracle, drive) for oracle in _oracles(page) for drive in served.CHOICES]
     with ThreadPoolExecutor(options.jobs) as pool:
         futures: list[tuple[list[Tally], Future[Tally]]] = []

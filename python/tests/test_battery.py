@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import ftlab
-from evidence import battery, battery_inputs, battery_oracle
+from evidence import battery, battery_inputs, battery_oracle, report
 from evidence.battery import Case
 from evidence.battery_oracle import Fault, Kind, Scratch
 
@@ -28,7 +28,7 @@ def test_some_hundred_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ]
     code = battery.main(arguments)
     assert code == 0, capsys.readouterr().out
-    page = (tmp_path / "battery.md").read_text(encoding="utf-8")
+    page = report.markdown(report.read(tmp_path / "battery.json"))
     assert re.search(r"\*\*\d+ cases, 0 faults\*\*; `--cases \d+ --seed 11`", page)
     assert all(f"| {name} |" in page for name in kinds)
 

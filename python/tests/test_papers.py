@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evidence import papers
+from evidence import papers, report
 from ftlab._core import InputError
-from ftlab.results import output
 from ftlab_reproduce import claims, everything
 from ftlab_reproduce.claims import Basis, Claim, Verdict
 
@@ -22,7 +21,7 @@ AGAIN = "`python -m evidence.papers` writes it anew"
 
 def test_counts_of_the_pages_are_those_of_the_evidence() -> None:
     found = dict(papers.pages(DOCS))
-    assert {page.name for page in found} >= {"papers.md", "all-paper.md"}
+    assert {page.name for page in found} >= {"papers.md", "tbm.md"}
     for page, text in found.items():
         assert page.read_text(encoding="utf-8") == text, f"{page}: {AGAIN}"
 
@@ -31,21 +30,10 @@ def test_counts_of_the_pages_are_those_of_the_evidence() -> None:
 def test_a_page_begins_with_the_count_of_its_paper(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if block := papers.BLOCK.search(text):
-        _, every = papers.judged(DOCS / "evidence" / f"{block['of'].split(',')[0]}-claims.json")
+        _, every = papers.judged(DOCS / "evidence" / f"{block['of'].split(',')[0]}.json")
         share = claims.share(every, *claims.COUNTED)
         said = f"**{share.reproduced} of {share.all} claims**"
         assert said in text[: block.start()], f"{page.name} does not say {said}"
-
-
-@pytest.mark.parametrize(
-    "file", sorted((DOCS / "evidence").glob("*-claims.json")), ids=lambda file: file.stem
-)
-def test_a_page_of_evidence_has_the_verdicts_of_its_claims(file: Path) -> None:
-    page = file.with_name(file.name.replace("-claims.json", ".md")).read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| ([\w.-]+): .*\| (reproduced|direction|not-reproduced) \| ", page, re.M))
-    assert rows == {
-        (claim.id, claim.verdict) for claim in papers.judged(file)[1] if claim.verdict != "not-run"
-    }
 
 
 def claim(basis: Basis, verdict: Verdict) -> Claim:
@@ -68,9 +56,10 @@ def test_construction_and_post_hoc_readings_are_counted_apart() -> None:
 
 
 def written(docs: Path, name: str, *every: Claim) -> None:
-    known = output.json_text(claims.document("tbm", name.rpartition("-")[2], every, 60.0))
+    known = claims.document("tbm", name.rpartition("-")[2], every, 60.0)
     (docs / "evidence").mkdir(exist_ok=True)
-    (docs / "evidence" / f"{name}-claims.json").write_text(known, encoding="utf-8")
+    text = report.text_of(report.Report("TBM", "0", "2026-01-02", "ftlab reproduce tbm", [], known))
+    (docs / "evidence" / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def test_a_table_of_claims_has_the_figures_of_every_scale(tmp_path: Path) -> None:
@@ -103,5 +92,5 @@ def test_the_command_mends_a_count_that_is_wrong(tmp_path: Path, capsys: pytest.
 
 
 def test_a_block_that_names_no_claims_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"nobody-paper-claims\.json"):
+    with pytest.raises(InputError, match=r"nobody-paper\.json"):
         papers.counted("<!-- counts: nobody-paper -->\n<!-- end -->", DOCS)

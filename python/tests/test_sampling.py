@@ -65,7 +65,7 @@ def test_a_sample_of_a_generator_has_the_waf_of_the_whole(workload: dict[str, An
     sets = {**workload, "run.precondition": {"random": "4x"}, "workload.volume": "3x"}
     whole, sampled = run(**sets), run(**sets, **SAMPLED)
     assert whole["waf"] > 1.5
-    # Blocks are few here; docs/evidence/sampling.md has devices as they are.
+    # Blocks are few here; docs/evidence/sampling.json has devices as they are.
     assert sampled["waf"] == pytest.approx(whole["waf"], rel=0.03)
     assert sampled["sample"]["waf"]["mean"] == sampled["waf"]
     assert sampled["sample"]["blocks"] == 2400

@@ -14,6 +14,7 @@ import pytest
 
 from evidence import (
     recorded,
+    report,
     served,
     torture,
     torture_databases,
@@ -40,8 +41,8 @@ def test_fio_misses_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_rows_that_are_not_measured_anew_stay_on_the_page(tmp_path: Path) -> None:
     def page(recorded: list[torture.Tally], live: list[torture.Tally], *flushed: torture.Tally) -> str:
-        torture.Page(argparse.Namespace(out=tmp_path), recorded, list(flushed), live, []).write()
-        return (tmp_path / "torture.md").read_text(encoding="utf-8")
+        torture.Page([], argparse.Namespace(out=tmp_path), recorded, list(flushed), live, []).write()
+        return report.markdown(report.read(tmp_path / "torture.json"))
 
     def tally(oracle: str, drive: str, cuts: int, done: str) -> torture.Tally:
         return torture.Tally(oracle, drive, cuts, done, 1.0, None)

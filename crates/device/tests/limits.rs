@@ -259,7 +259,7 @@ fn run_at(number: &Number, case: &Case, reason: &str, tally: &Mutex<Tally>) {
 
 fn report(tally: &Tally, seconds: u64) -> String {
     let mut text = format!(
-        "# Devices at their limits\n\n`make evidence` writes this page; the test is `crates/device/tests/limits.rs`. Of {} random \
+        "# Devices at their limits\n\nOf {} random \
          devices numbers were moved as far as they are accepted, and the devices run there: {} runs to their end with stamped \
          pages and full checks, in {seconds} s. {} failed.\n\n| number | goes no further because | times |\n|---|---|---|\n",
         tally.devices,

@@ -184,8 +184,8 @@ fn every_subset_survives_faults() {
     });
     let operations = grouped(tried.iter().map(|tried| tried.tallies[0].operations).sum());
     let head = format!(
-        "# Faults at every operation of small devices\n\n`make evidence` writes this page; the test is \
-         `every_subset_survives_faults` in `crates/device/tests/subsets.rs`. {} small devices: every subset of the five papers' \
+        "# Faults at every operation of small devices\n\nThe test is \
+         `every_subset_survives_faults`. {} small devices: every subset of the five papers' \
          mechanisms with each schedule of collections ahead of need, under page mapping and with the map in flash, {} \
          random of each. Without a fault their lives have {operations} operations: page reads, page programs, erases of reclaim \
          units.",
@@ -338,8 +338,8 @@ fn every_subset_survives_faults_on_map_units() {
     });
     let operations = grouped(tried.iter().map(|tried| tried.tallies[0].operations).sum());
     let head = format!(
-        "# Faults at operations of small devices with map units below the page\n\n`make evidence` writes this page; the test \
-         is `every_subset_survives_faults_on_map_units` in `crates/device/tests/subsets.rs`. {} small devices with two, four and \
+        "# Faults at operations of small devices with map units below the page\n\nThe test \
+         is `every_subset_survives_faults_on_map_units`. {} small devices with two, four and \
          eight map units to a flash page: every subset of the five papers' mechanisms that goes with them. Without a fault their \
          lives have {operations} operations: page reads, page programs, erases of reclaim units.",
         tried.len(),
