@@ -77,6 +77,7 @@ system-venv:
 		$$run apt-get update -qq && $$run apt-get install -qq -y python3-venv; \
 	else echo "error: $(PYTHON) has no venv module; install it with the system's package manager" >&2; exit 2; fi
 
+# It puts python/ on the path: ftlab, the papers (a distribution of their own) and the evidence.
 .venv/.built: .venv/.locked $(RUST)
 	@echo "Building the engine; two to three minutes."
 	@PIP_QUIET=1 $(BIN)/maturin develop --release >.venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }
@@ -195,18 +196,22 @@ docs: setup ## the documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
 
 .PHONY: wheel
-wheel: .venv/.locked ## a wheel for this machine's C library and newer ones, in dist
+wheel: papers-wheel ## a wheel for this machine's C library and newer ones, in dist, and that of the papers
 	$(BIN)/maturin build --profile dist --out dist
+
+.PHONY: papers-wheel
+papers-wheel: .venv/.locked
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./python
 
 # Zig links for an old C library on a new machine.
 .PHONY: wheel-portable
-wheel-portable: .venv/.locked ## a wheel for every Linux since 2014 (manylinux2014), in dist
+wheel-portable: papers-wheel ## a wheel for every Linux since 2014 (manylinux2014), in dist, and that of the papers
 	.venv/bin/pip install --quiet --no-deps ziglang==0.15.1
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/maturin build --profile dist --zig --compatibility manylinux2014 --out dist
 
 .PHONY: wheel-check
-wheel-check: ## the wheel of dist in a fresh environment without a Rust toolchain
-	scripts/check-wheel "$$(ls -t dist/*.whl 2>/dev/null | head -n 1)"
+wheel-check: ## the wheels of dist in a fresh environment without a Rust toolchain
+	scripts/check-wheel "$$(ls -t dist/ftlab-*.whl 2>/dev/null | head -n 1)" "$$(ls -t dist/ftlab_papers-*.whl 2>/dev/null | head -n 1)"
 
 .PHONY: lock
 lock: ## requirements.lock from requirements.in (needs uv)

@@ -1,4 +1,4 @@
-"""The papers' experiments: what each claims, beside what this engine measures.
+"""The papers' experiments: what each claims, beside what this engine measures. The distribution `ftlab-papers`.
 
 A paper is a folder (`tbm`) with its axes, its claims, its tables and its pictures, put together as a `Study`. The rest
 is shared: `study` does what is the same for every paper, `claims` has the rules by which a measured figure is judged,

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,6 +19,7 @@ import pytest
 from conftest import TINY, Ftlab, listening
 
 import ftlab as package
+from ftlab.cli.main import main
 from ftlab_reproduce.command import PAPERS
 
 
@@ -429,6 +432,36 @@ def test_help_for_a_paper_is_about_that_paper(ftlab: Ftlab) -> None:
     assert all(f"  {name} " in tbm for name in ids) and all(name in everything for name in ids)
     others = [statement.id for statement in PAPERS["gcmix"].statements]
     assert not any(f" {name} " in tbm for name in others) and any(name in everything for name in others)
+
+
+def test_without_the_papers_a_line_says_how_to_install_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Missing(MetaPathFinder):
+        def find_spec(self, name: str, path: object, target: object = None) -> None:
+            if name == "ftlab_reproduce":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    for module in [name for name in sys.modules if name.partition(".")[0] == "ftlab_reproduce"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    line = "error: `ftlab reproduce` needs the studies of papers: pip install 'ftlab[papers]'\n"
+    for words in (["tbm"], ["--help"], ["all", "--scale", "paper"]):
+        assert main(["reproduce", *words]) == 2
+        assert capsys.readouterr().err == line
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "reproduce" in capsys.readouterr().out
+    assert main(["completion", "bash"]) == 0
+    assert "reproduce" in capsys.readouterr().out
+
+
+def test_the_papers_are_of_this_version() -> None:
+    papers = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    assert papers["version"] == package.__version__
+    assert papers["dependencies"] == [f"ftlab=={package.__version__}"]
 
 
 def test_parameters_that_a_named_choice_does_not_keep_are_told(ftlab: Ftlab, tiny: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -74,6 +75,14 @@ def check_jobs(jobs: int | None) -> None:
         raise pointed(Parser.argv, at(str(jobs)), f"`--jobs` is {jobs}", "expected at least 1")
 
 
+EXTRAS = {"ftlab_reproduce": ("papers", "the studies of papers")}
+"""Packages of commands that are distributions of their own: the extra that installs one, and what it has."""
+
+
+class NotInstalledError(UsageError):
+    """A command whose distribution is not installed."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are :class:`UsageError`.
 
@@ -88,19 +97,33 @@ class Parser(argparse.ArgumentParser):
     """The function that adds the arguments, as `module:function`; empty: they are there."""
 
     def filled(self) -> Parser:
-        """This parser, with its arguments."""
+        """This parser, with its arguments.
+
+        Raises:
+            NotInstalledError: its distribution is missing.
+        """
         if self.source:
             module, _, function = self.source.partition(":")
+            try:
+                add_arguments = getattr(import_module(module), function)
+            except ModuleNotFoundError as error:
+                if error.name not in EXTRAS:
+                    raise
+                extra, what = EXTRAS[error.name]
+                raise NotInstalledError(
+                    f"error: `{self.prog}` needs {what}: pip install 'ftlab[{extra}]'"
+                ) from None
             self.source = ""
-            getattr(import_module(module), function)(self)
+            add_arguments(self)
         return self
 
     def complete(self) -> Parser:
-        """This parser, with its arguments, and those of all commands below it."""
+        """This parser, with its arguments, and those of all commands below it that are installed."""
         for action in self.filled()._actions:
             if isinstance(action, argparse._SubParsersAction):
                 for command in action.choices.values():
-                    command.complete()
+                    with suppress(NotInstalledError):
+                        command.complete()
         return self
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
