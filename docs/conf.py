@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 # What makes the pages of the evidence is no part of the package.
 sys.path.insert(0, str(HERE.parent / "python"))
 
-from evidence import pages  # noqa: E402
+from evidence import pages, papers  # noqa: E402
 
 project = "ftlab"
 author = "the ftlab authors"
@@ -42,7 +42,14 @@ def _hide(_: Sphinx, name: str, source: list[str]) -> None:
         source[0] = f"---\norphan: true\n---\n{source[0]}"
 
 
+def _show(_: Sphinx, name: str, source: list[str]) -> None:
+    """Tables of claims are made from the data."""
+    if name.startswith("papers/"):
+        source[0] = papers.shown(source[0], HERE)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx, before it looks for pages."""
     pages.write(HERE)
     app.connect("source-read", _hide)
+    app.connect("source-read", _show)

@@ -1,13 +1,17 @@
 """The counts and the claims of the papers' pages, from what the studies judged.
 
-``python -m evidence.papers`` writes blocks of ``docs/papers.md`` and ``docs/papers/*.md`` anew. A block goes from its
-head to ``<!-- end -->``:
+``python -m evidence.papers`` writes the counts of ``docs/papers.md`` and ``docs/papers/*.md`` anew, each from its head
+to ``<!-- end -->``:
 
 - ``<!-- counts: all -->``: the one count of all papers at full size;
-- ``<!-- counts: tbm-paper, tbm-quick -->``: verdicts of one paper by what the claims rest on, for each scale;
-- ``<!-- claims: tbm-paper, tbm-quick -->``: the claims themselves with their figures. The first scale's verdict is a
-  column, another's stands beside its figure where it differs;
-- ``<!-- claims but construction: gcmix-paper -->``: the same without those that hold by construction.
+- ``<!-- counts: tbm-paper, tbm-quick -->``: verdicts of one paper by what the claims rest on, for each scale.
+
+Tables are made when the docs are built (:func:`shown`), in place of a line:
+
+- ``<!-- claims: tbm-paper, tbm-quick -->``: the claims with their figures. The first scale's verdict is a column,
+  another's stands beside its figure where it differs;
+- ``<!-- claims but construction: gcmix-paper -->``: the same without those that hold by construction;
+- ``<!-- rules: ipr -->``: the claims with their rules.
 
 ``tbm-paper`` is ``docs/evidence/tbm-paper.json`` (:mod:`evidence.report`).
 """
@@ -17,7 +21,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evidence import report
@@ -29,10 +33,9 @@ from ftlab_reproduce.command import PAPERS
 ROOT = Path(__file__).parents[2]
 """Of the repository."""
 
-BLOCK = re.compile(
-    r"(?P<head><!-- (?P<kind>counts|claims|claims but construction): (?P<of>[^>]+) -->\n).*?(?P<end><!-- end -->)",
-    re.S,
-)
+BLOCK = re.compile(r"(?P<head><!-- counts: (?P<of>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.S)
+
+TABLE = re.compile(r"^<!-- (?P<kind>claims|claims but construction|rules): (?P<of>[^>]+) -->$", re.M)
 
 SCALES = {"paper": "full size", "quick": "quick"}
 """A scale in the words of the pages."""
@@ -112,29 +115,53 @@ def said(claim: Claim) -> str:
     return "**not reproduced**" if claim.verdict == "not-reproduced" else claim.verdict.replace("-", " ")
 
 
+def by_rule(name: str) -> Iterator[str]:
+    """The claims of one paper with their rules, as the lines of a Markdown table."""
+    yield "| claim | paper | rule |"
+    yield "|---|---:|---|"
+    for each in PAPERS[name].statements:
+        paper = "" if each.paper_value is None else str(each.paper_value)
+        paper += f" {each.unit}" if isinstance(each.paper_value, int | float) and each.unit else ""
+        yield f"| `{each.id}`: {each.claim} | {paper} | {each.rule.text} |"
+
+
 def counted(text: str, docs: Path) -> str:
-    """A page with its blocks written anew.
+    """A page with its counts written anew.
 
     Raises:
-        InputError: a block names claims that are not there.
+        InputError: they name claims that are not there.
     """
 
     def block(match: re.Match[str]) -> str:
-        names = [name.strip() for name in match["of"].split(",")]
-        lines: Iterable[str]
-        if match["kind"] != "counts":
-            lines = by_claim(docs, names, construction=match["kind"] == "claims")
-        elif names == ["all"]:
-            lines = everything.one_count(full_size(docs)[1])
-        else:
-            lines = by_basis(docs, names)
+        names = _names(match)
+        lines = everything.one_count(full_size(docs)[1]) if names == ["all"] else by_basis(docs, names)
         return "\n".join([match["head"], *lines, "", match["end"]])
 
     return BLOCK.sub(block, text)
 
 
+def shown(text: str, docs: Path) -> str:
+    """A page as the docs show it: with the tables that it asks for.
+
+    Raises:
+        InputError: a table names claims that are not there.
+    """
+
+    def table(match: re.Match[str]) -> str:
+        names = _names(match)
+        if match["kind"] == "rules":
+            return "\n".join(by_rule(*names))
+        return "\n".join(by_claim(docs, names, construction=match["kind"] == "claims"))
+
+    return TABLE.sub(table, text)
+
+
+def _names(match: re.Match[str]) -> list[str]:
+    return [name.strip() for name in match["of"].split(",")]
+
+
 def pages(docs: Path) -> Iterator[tuple[Path, str]]:
-    """The pages that have blocks, each with the text that it is to have."""
+    """The pages that have counts, each with the text that it is to have."""
     for page in (docs / "papers.md", *sorted((docs / "papers").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
         if BLOCK.search(text):
@@ -144,7 +171,7 @@ def pages(docs: Path) -> Iterator[tuple[Path, str]]:
 def main(arguments: Sequence[str]) -> None:
     """Writes the pages of which something has changed, and names them."""
     parser = argparse.ArgumentParser(
-        prog="python -m evidence.papers", description="The tables of the papers' pages"
+        prog="python -m evidence.papers", description="The counts of the papers' pages"
     )
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the directory of the pages")
     docs = parser.parse_args(arguments).docs

@@ -36,6 +36,20 @@ def test_a_page_begins_with_the_count_of_its_paper(page: Path) -> None:
         assert said in text[: block.start()], f"{page.name} does not say {said}"
 
 
+def test_the_counts_in_words_are_those_of_the_evidence() -> None:
+    text = (DOCS / "papers.md").read_text(encoding="utf-8")
+    every = [claim for paper in papers.full_size(DOCS)[1].values() for claim in paper.claims]
+    share = claims.share(every, *claims.COUNTED)
+    assert f"**{share.reproduced} of {share.all} claims**" in text
+    stated = {c.id for c in papers.judged(DOCS / "evidence/ipr-paper.json")[1] if c.basis == "stated"}
+    now = [c for c in papers.judged(DOCS / "evidence/ipr-quick.json")[1] if c.id in stated]
+    met = [c.basis for c in now if c.verdict == "reproduced"]
+    words = (
+        f"{len(met)} of the {len(stated)} are reproduced, {met.count('late')} of them by a post hoc reading"
+    )
+    assert words in " ".join(text.split())
+
+
 def claim(basis: Basis, verdict: Verdict) -> Claim:
     return Claim("id", "words", None, 1.0, "%", verdict, "made", "generated", "", basis)
 
@@ -69,21 +83,30 @@ def test_a_table_of_claims_has_the_figures_of_every_scale(tmp_path: Path) -> Non
         tmp_path, "tbm-paper", first, replace(claim("late", "direction"), id="second", paper_value=2.0), made
     )
     written(tmp_path, "tbm-quick", replace(first, measured=3.0, verdict="not-reproduced"))
-    text = papers.counted("<!-- claims but construction: tbm-paper, tbm-quick -->\n<!-- end -->", tmp_path)
-    assert text.splitlines()[4:] == [
+    text = papers.shown("<!-- claims but construction: tbm-paper, tbm-quick -->\n", tmp_path)
+    assert text.splitlines()[2:] == [
         "| `first`: words |  | 1.0 % | 3.0 %, **not reproduced** | reproduced | made (generated) |",
         "| `second`: words | 2.0 | 1.0 % |  | direction (post hoc) | made (generated) |",
-        "",
-        "<!-- end -->",
     ]
-    assert "`made`" in papers.counted("<!-- claims: tbm-paper -->\n<!-- end -->", tmp_path)
+    assert "`made`" in papers.shown("<!-- claims: tbm-paper -->", tmp_path)
+
+
+def test_tables_of_claims_and_rules_are_on_the_pages() -> None:
+    for page in sorted((DOCS / "papers").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        tables = [match["kind"] for match in papers.TABLE.finditer(text)]
+        made = papers.shown(text, DOCS)
+        assert not papers.TABLE.search(made) and made.count("| claim | paper |") >= len(tables) >= 1, (
+            page.name
+        )
+    assert any("| 5 workloads | reproduced within 1 % of 5 |" in row for row in papers.by_rule("ipr"))
 
 
 def test_the_command_mends_a_count_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     docs = shutil.copytree(DOCS, tmp_path / "docs")
     page = docs / "papers.md"
     right = page.read_text(encoding="utf-8")
-    wrong = re.sub(r"\*\*\d+ of", "**1000 of", right)
+    wrong = re.sub(r"\| \*\*\d+ of", "| **1000 of", right)
     assert wrong != right
     page.write_text(wrong, encoding="utf-8")
     papers.main(["--docs", str(docs)])
