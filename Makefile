@@ -84,7 +84,7 @@ system-venv:
 	@touch $@
 
 .PHONY: demo
-demo: setup ## a mail server's I/O on an aged drive of today under five FTLs, with a report
+demo: setup ## a mail server's I/O on an aged drive of today under two GC schedules, with a report
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run.sh
 
 .PHONY: check

@@ -215,7 +215,7 @@ def test_the_examples_of_the_documentation_are_specifications(
     first, second, third = (
         tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     )
-    assert len(Spec.of(first).runs) == 45
+    assert len(Spec.of(first).runs) == 12
     runs = Spec.of({"config": "tbm-small", **second}).runs
     assert runs[0].label == "as the paper emptiest small" and len(runs) == 8
     monkeypatch.chdir(tmp_path)

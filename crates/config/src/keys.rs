@@ -725,7 +725,7 @@ const AFTER_FTL: &[Key] = &[
         Kind::Part { max: 65_536 },
         "\"off\"",
         "A part of the device in place of the whole, as `\"1/64\"`: a 64th of the blocks, under the requests to a 64th of the \
-         places, which a hash chooses. For WAF and wear (`count`); docs/sampling.md says how near it comes.",
+         places, which a hash chooses. For WAF and wear (`count`); docs/sweeps.md says how near it comes.",
     ),
     key(
         "run",

@@ -17,7 +17,7 @@ for example:
   ftlab report out/greedy out/fifo            # two runs, side by side
   ftlab report out/op out/reproduce/tbm-quick --out study.html
 
-The page needs no network and no other file. docs/report.md shows one.
+The page needs no network and no other file. docs/results.md says what is on it.
 """
 
 DEFAULT = "report.html"

@@ -1,5 +1,5 @@
 //! The promises of a drive in the words of NVMe, as a host reads them before it relies on them: Identify Controller and Identify
-//! Namespace. How each is kept stands where it is kept; `docs/promises.md` has all of them.
+//! Namespace. How each is kept stands where it is kept; `docs/tenants.md` has all of them.
 
 use base::{Choice, Seam};
 use config::Config;
