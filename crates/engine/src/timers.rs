@@ -3,7 +3,7 @@
 //! Things that take a fixed time end in the order in which they began, and an SSD knows few such times: reads, programs and
 //! erases of an array, transfers of a channel. Events of one delay therefore form a line that an event joins at its
 //! end, and the next event of all is the least among the heads of the lines. Joining and leaving move nobody else,
-//! whatever the number of resources. (`docs/performance-log.md` compares this with other structures.)
+//! whatever the number of resources. (`docs/design.md` compares this with other structures.)
 //!
 //! An event is one 64-bit key: its time in the upper half, its rank and its line in the lower. A line is a ring of keys, with
 //! the key of no event behind its last, so that joining and leaving ask nothing. An event that is earlier than the last of its
