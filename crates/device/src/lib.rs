@@ -1,6 +1,6 @@
 //! The device: it assembles the stages from a configuration and runs them.
 //!
-//! Two executors drive one FTL: `count` without time, `timed` as discrete events. Only this crate sees
+//! Three executors drive one FTL: `count` without time, `timed` as discrete events, `device` on real bytes. Only this crate sees
 //! several stages at once.
 
 mod buffer;

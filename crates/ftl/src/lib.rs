@@ -1,6 +1,6 @@
 //! The flash translation layer.
 //!
-//! It owns the map, the free space and the choice of what moves where, and nothing else: no time, no bytes,
+//! It owns the map, the free space and the choice of what moves where, and nothing else: no clock, no bytes,
 //! no queues. The executors ask it where a page goes, which page garbage collection moves next and which
 //! unit is erased, and carry the answers out on the array. Decisions are made at the moment a die takes the
 //! command, so the FTL's state and the array's never disagree.

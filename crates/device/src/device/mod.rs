@@ -1,4 +1,4 @@
-//! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data (`oracle.rs`). Here they work
+//! The parts that all executors share: the FTL, the array, the figures, and what tests know of the data (`oracle.rs`). Here they work
 //! together without a clock; how an operation of the FTL is carried out at once is in `at_once.rs`.
 
 mod at_once;
