@@ -1,6 +1,6 @@
 """Drives of today: what their makers and reviewers publish beside what their presets give for the same jobs.
 
-``python -m evidence.hardware`` prints the table of ``docs/hardware.md``. The jobs are those of fio: 128 KiB in
+``python -m evidence.hardware`` prints a table of ``docs/hardware.md``. The jobs are those of fio: 128 KiB in
 sequence at queue depth 32, and 4 KiB at random at 32 and 256, on a drive that was filled, and for random writes
 overwritten once at random.
 """
@@ -68,26 +68,33 @@ PUBLISHED: dict[str, dict[str, tuple[float, str]]] = {
 
 
 def table() -> str:
-    """The measured table, in Markdown."""
+    """The measured figures by job and preset, in Markdown: beside each what is published, and the WAF in bytes."""
+    jobs = (*JOBS, COARSE)
     lines = [
-        "| preset | job | published | ftlab | deviation | WAF | WAF in units |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        f"| job | {' | '.join(f'`{preset}`' for preset in PUBLISHED)} |",
+        f"|---|{'---:|' * len(PUBLISHED)}",
     ]
-    for preset, published in PUBLISHED.items():
-        for job in (*JOBS, COARSE) if preset == "qlc-dense-small" else JOBS:
-            result = run(preset, sets=job.sets)
-            measured = job.of(result)
-            known = published.get(job.name)
-            form = count if job.unit == "IOPS" else figure
-            told = f"{form(known[0])} {job.unit} {known[1]}" if known else "–"
-            deviation = f"{100 * (measured / known[0] - 1):+.0f} %" if known else "–"
-            wafs = (result.summary[key] for key in ("waf", "waf_units"))
-            waf, units = ("–" if waf is None else f"{waf:.2f}" for waf in wafs)
-            lines.append(
-                f"| `{preset}` | {job.name} | {told} | {form(measured)} {job.unit} | {deviation} | {waf} | {units} |"
-            )
-            print(lines[-1], file=sys.stderr, flush=True)
+    for job in jobs:
+        cells = []
+        for preset, published in PUBLISHED.items():
+            if job is COARSE and preset != "qlc-dense-small":
+                cells.append("")
+                continue
+            cells.append(cell(job, run(preset, sets=job.sets), published.get(job.name)))
+            print(preset, job.name, cells[-1], sep=": ", file=sys.stderr, flush=True)
+        lines.append(f"| {job.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def cell(job: Job, result: Result, known: tuple[float, str] | None) -> str:
+    """A figure, with its deviation from a published one and the WAF of writes."""
+    form = count if job.unit == "IOPS" else figure
+    measured = job.of(result)
+    told = form(measured)
+    if known:
+        told += f" ({100 * (measured / known[0] - 1):+.0f} % of {form(known[0])} {known[1]})"
+    waf = result.summary["waf"]
+    return told if waf is None else f"{told}, WAF {waf:.2f}"
 
 
 if __name__ == "__main__":

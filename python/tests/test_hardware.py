@@ -21,7 +21,7 @@ from ftlab.hardware import page, plots, runs
 from ftlab.hardware.rows import Figure, Row, chosen, rows
 
 FITTED = {"17", "23 QD 1", "23 QD 256"}
-"""The rows of the fitted drive, but for row 28, that constants were taken from (docs/hardware-fit.md)."""
+"""The rows of the fitted drive, but for row 28, that constants were taken from (docs/hardware.md)."""
 
 
 def test_rows_are_whole() -> None:
