@@ -1,4 +1,4 @@
-"""WAF of a flash cache on a drive with placement by hints, and without: a table of `docs/placement.md`.
+"""WAF of a flash cache on a drive with placement by hints, and without: a table of `docs/separation.md`.
 
     python -m evidence.placement [--alone]
 
