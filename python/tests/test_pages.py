@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ from evidence import printed
 ROOT = Path(__file__).parents[2]
 
 PAGES = (
-    "README.md", "docs/index.md", "docs/tail.md", "docs/sweeps.md", "docs/results.md", "docs/tutorial-policy.md",
+    "README.md", "docs/index.md", "docs/tail.md", "docs/sweeps.md", "docs/results.md", "docs/adding-a-policy.md",
 )  # fmt: skip
 """Each takes some seconds."""
 
-LONG = ("docs/tenants.md",)
+LONG = ("docs/stack.md", "docs/tenants.md")
 """Those that take longer: `make evidence` runs them."""
 
 
@@ -50,3 +51,12 @@ def test_a_page_is_refreshed_where_it_is_out_of_date(tmp_path: Path) -> None:
     )
     (again := tmp_path / "again").mkdir()
     assert printed.refreshed(new, printed.place(again)) == new
+
+
+def test_code_to_paste_is_a_file_that_is_compiled() -> None:
+    page = (ROOT / "docs/adding-a-policy.md").read_text(encoding="utf-8")
+    quoted_files = re.findall(r"^`(crates/\S+\.rs)`:\n\n```rust\n(.*?)^```$", page, re.M | re.S)
+    assert [Path(name).name for name, _ in quoted_files] == ["blank.rs"] * 3
+    for name, code in quoted_files:
+        assert (ROOT / name).read_text(encoding="utf-8") == code, f"{name} is not what the page has"
+        assert "#[cfg(test)]\nmod blank;" in (ROOT / name).with_name("mod.rs").read_text(encoding="utf-8")

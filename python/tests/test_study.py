@@ -1,4 +1,4 @@
-"""The parts of a study, and the example of docs/adding-a-paper.md, which is a whole one."""
+"""The parts of a study, and the example of docs/adding-a-policy.md, which is a whole one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from ftlab_reproduce import command as reproduce
 from ftlab_reproduce.study import Evidence, Experiment, Study, grid, settled
 from ftlab_reproduce.tbm.axes import Point
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-paper.md"
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"
 
 
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> Study:
     """The study that the page builds."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = (block for block in blocks if "STUDY = Study(" in block)
     names: dict[str, Any] = {}
     exec(code, names)
     study: Study = names["STUDY"]

@@ -10,6 +10,8 @@ mod rows;
 
 mod all;
 mod answers;
+#[cfg(test)]
+mod blank;
 pub mod dftl;
 pub mod disturb;
 pub mod forwarding;

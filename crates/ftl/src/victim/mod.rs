@@ -4,6 +4,8 @@
 //! step through the notes it is given; it never reads the map and never issues an operation.
 
 mod across;
+#[cfg(test)]
+mod blank;
 mod buckets;
 pub mod conformance;
 mod cost_benefit;

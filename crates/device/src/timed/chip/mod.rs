@@ -7,6 +7,8 @@
 #[macro_use]
 mod rows;
 
+#[cfg(test)]
+mod blank;
 mod cache;
 pub(crate) mod one_shot;
 mod retry;

@@ -44,6 +44,9 @@ macro_rules! features {
         /// All features that a chip can have. One that is not configured takes no memory.
         pub(in crate::timed) struct Features {
             $(pub(in crate::timed) $row: $type,)+
+            /// The feature to begin one with, which nobody asks: it is to compile.
+            #[cfg(test)]
+            pub(in crate::timed) blank: blank::Blank,
         }
 
         impl Feature for Features {
@@ -65,7 +68,11 @@ macro_rules! features {
             }
 
             fn new(config: &Config, dies: u32, timing: &mut Timing) -> Features {
-                Features { $($row: Feature::new(config, dies, timing),)+ }
+                Features {
+                    $($row: Feature::new(config, dies, timing),)+
+                    #[cfg(test)]
+                    blank: Feature::new(config, dies, timing),
+                }
             }
 
             fn is_over(&self) -> bool {
