@@ -39,7 +39,7 @@ impl LittleEndian for u128 {
 /// Writes an array.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The serializer's errors.
 pub fn serialize<T: LittleEndian, A: Deref<Target = [T]>, S: Serializer>(
     array: &A,
     serializer: S,
@@ -58,7 +58,7 @@ pub fn serialize<T: LittleEndian, A: Deref<Target = [T]>, S: Serializer>(
 /// Reads an array. Memory is taken for what is there, not for what is announced.
 ///
 /// # Errors
-/// Those of the deserializer, and chunks that are none.
+/// The deserializer's errors, and chunks of a wrong form.
 pub fn deserialize<'de, T: LittleEndian, A: From<Vec<T>> + Deref<Target = [T]>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<A, D::Error> {

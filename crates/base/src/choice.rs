@@ -359,7 +359,7 @@ impl Choices {
         }
     }
 
-    /// The same, to be changed.
+    /// The choice made for a key, to be changed.
     ///
     /// # Panics
     /// If no such key is registered.

@@ -11,7 +11,7 @@ use crate::Cell;
 pub struct ReadLimits {
     /// Page reads of its block that a page takes after it was programmed, with all levels of its cells in use.
     pub full: u32,
-    /// The same of a page whose wordline has guard levels; at least `full`.
+    /// Page reads that a page takes whose wordline has guard levels; at least `full`.
     pub low: u32,
     /// Reads count anew once all wordlines of a full block are reprogrammed.
     pub restarts: bool,

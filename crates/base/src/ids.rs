@@ -59,7 +59,7 @@ macro_rules! number_of {
                 self.0 as usize
             }
 
-            /// Those of such numbers.
+            /// All of a range of numbers, in order.
             #[inline]
             pub fn all(numbers: std::ops::Range<u32>) -> impl DoubleEndedIterator<Item = $Name> + ExactSizeIterator + Clone {
                 numbers.map($Name)

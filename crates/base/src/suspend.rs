@@ -103,7 +103,7 @@ pub struct SuspendLimits {
 }
 
 impl SuspendLimits {
-    /// Those of programs and of erases; `None`: they are not suspended.
+    /// The limits for programs and for erases; `None`: they are not suspended.
     pub fn of(made: &Choices) -> [Option<SuspendLimits>; 2] {
         [PROGRAM, ERASE].map(|feature| SuspendLimits::new(feature.of(made)))
     }

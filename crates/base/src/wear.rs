@@ -110,7 +110,7 @@ impl Wear {
         self.table.threshold(self.pe_cycles.saturating_add(erases), self.qualities[block.index()])
     }
 
-    /// The same of the worst block there may be.
+    /// Copybacks in a row that a page takes from the worst possible block, after so many erases.
     pub fn worst_threshold(&self, erases: u32) -> u32 {
         self.table.threshold(self.pe_cycles.saturating_add(erases), Quality::WORST)
     }
