@@ -117,7 +117,7 @@ impl TimerLine {
         self.keys[place(at)] = key;
     }
 
-    /// The same where the ring is full or events wait behind it, or the event is the last one.
+    /// Inserts an event where the ring is full, where events wait behind it, or where the event is the last one.
     #[inline(never)]
     fn insert_behind(&mut self, key: u64) {
         let is_last = key >= self.last;
@@ -137,7 +137,7 @@ impl TimerLine {
         self.insert_in_ring(key);
     }
 
-    /// The same where all have places; those behind it move up.
+    /// Drops an event from the ring, where no events wait behind it; later events move up.
     fn drop_from_ring(&mut self, is_dropped: impl Fn(u64) -> bool) {
         let mut at = self.first;
         while at != self.end && !is_dropped(self.keys[place(at)]) {
