@@ -19,7 +19,7 @@ impl Input {
     /// Opens a file, a pipe, or a device. A directory opens, as it does elsewhere; reading it fails.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn open(path: &Path, interrupt: &Interrupt) -> io::Result<Input> {
         interrupt.check()?;
         // Otherwise the system waits for a pipe's writer, and nothing ends that.

@@ -31,7 +31,7 @@ struct Whole {
 enum Destination {
     /// A file, which may be there already.
     File(PathBuf),
-    /// Something to write to without taking its place.
+    /// An existing stream (a pipe, a device), written to in place.
     Stream,
 }
 
