@@ -97,7 +97,7 @@ impl Counters {
         self.multi_bystanders[cause as usize][kind as usize] += if is_multi { pages } else { 0 };
     }
 
-    /// The same in pages and blocks of the flash.
+    /// The counts in pages and blocks of the flash, in place of superpages.
     ///
     /// Flash pages that the host did not write and that were programmed with its own count as `rmw`; flash pages
     /// that it did not need count as not read. Planes in step are multi-plane commands by construction. What is

@@ -109,7 +109,7 @@ impl Timeline {
         from < self.window.end && to > self.window.start
     }
 
-    /// Something that a track did from `from` to `to`. `args` are numbers to show with it (`lpn`, `ppn`, `pages`).
+    /// Records an activity of a track from `from` to `to`. `args` are numbers to show with it (`lpn`, `ppn`, `pages`).
     pub fn span(
         &mut self,
         track: Track,

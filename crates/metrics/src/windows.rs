@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::latency::Latency;
 use crate::table::{Column, Table};
 
-/// So many windows are kept, the last ones.
+/// Windows that are kept at most; the last ones count.
 const KEPT: usize = 1 << 16;
 
 /// The end of a window.

@@ -8,7 +8,7 @@ use crate::latency::us;
 
 /// The causes of parts of a request's latency.
 ///
-/// Those up to [`LatencyPart::Suspend`] are what a die may be doing while a page waits for it.
+/// Parts up to [`LatencyPart::Suspend`] are what a die may be doing while a page waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LatencyPart {
@@ -197,7 +197,7 @@ impl LatencyParts {
         Value::Object(parts.collect())
     }
 
-    /// Those that took time.
+    /// JSON of the parts that took time.
     pub(super) fn taken_to_json(self) -> Value {
         let taken = LatencyPart::ALL.iter().filter(|&&part| self.get(part) > 0);
         Value::Object(taken.map(|&part| (part.name().to_owned(), json!(us(self.get(part))))).collect())
