@@ -113,7 +113,7 @@ impl Wordline {
         Ok(())
     }
 
-    /// The same, interrupted: each cell is so many steps of [`STEP`] on its way up.
+    /// Reprograms the cells and stops in between: `on_the_way` says how many [`STEP`]s of its way up each cell has come.
     ///
     /// # Errors
     /// As for [`Wordline::reprogram`].

@@ -321,7 +321,7 @@ impl Nand {
             [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));
     }
 
-    /// The same array with what was saved of reads, or nothing.
+    /// Takes over the saved counts of reads, or none.
     pub(crate) fn restore_reads(
         &mut self,
         disturb: Option<Box<DisturbRecord>>,

@@ -34,7 +34,7 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// The same device with these errors of its pages, or none.
+    /// Takes over the saved errors of pages, or none.
     pub(crate) fn with(self, saved: Vec<u32>) -> Errors {
         let pages = if saved.is_empty() { vec![0; self.pages.len()] } else { saved };
         Errors { pages, highest: 0, first: None, ..self }

@@ -365,7 +365,7 @@ impl Nand {
         self.together
     }
 
-    /// The same of a block: of one that uses LSB pages only, those of a flash page.
+    /// Pages of this block that are programmed together: of one that uses LSB pages only, those of a flash page.
     #[inline]
     pub fn together_in(&self, block: Block) -> u32 {
         if self.blocks[block.index()].is_lsb_only() { self.shape.parts } else { self.together }

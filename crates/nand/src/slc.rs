@@ -14,7 +14,7 @@ pub(crate) struct ModeWear {
 }
 
 impl ModeWear {
-    /// The same for other blocks.
+    /// The wear of modes with other counts by block.
     pub(crate) fn with(self, spared: Vec<u32>) -> ModeWear {
         ModeWear { spared, ..self }
     }

@@ -119,7 +119,7 @@ impl Nand {
         if let Store::Bytes(image) = &self.store { Some(image) } else { None }
     }
 
-    /// The same, to be changed.
+    /// The image, to be changed.
     pub fn image_mut(&mut self) -> Option<&mut Image> {
         if let Store::Bytes(image) = &mut self.store { Some(image) } else { None }
     }
@@ -172,7 +172,7 @@ impl Nand {
         }
     }
 
-    /// The same of all pages of a block.
+    /// The numbers that go with the content of all pages of a block have changed, and so has the block's state.
     pub(crate) fn commit_asides(&mut self, block: Block) {
         self.commit(block);
         self.pages_of_block().for_each(|page| self.commit_aside(block, page));

@@ -12,7 +12,7 @@ impl Image {
     /// Keeps a checkpoint, in place of an earlier one.
     ///
     /// # Errors
-    /// Those of the operating system; then there is none.
+    /// Errors of the operating system; then there is no checkpoint.
     pub fn keep_checkpoint(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.forget_checkpoint();
         // A process that dies in the middle of it leaves a part.

@@ -149,7 +149,7 @@ impl Image {
     /// Has the operating system write all of it to its disk.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Errors of the operating system.
     pub fn sync(&self) -> std::io::Result<()> {
         self.place.sync()
     }
@@ -315,7 +315,7 @@ impl Image {
         self.take(&one)
     }
 
-    /// The same data in the controller's memory: what is in the array now may be erased.
+    /// Copies data of the array into the controller's memory, so that the array may be erased.
     pub(crate) fn hold(&mut self, data: u64) -> u64 {
         if data & IN_ARRAY == 0 {
             return data;

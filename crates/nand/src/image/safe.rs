@@ -51,7 +51,7 @@ impl Image {
     /// The number and the content of a slot, if it holds something.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Errors of the operating system.
     pub fn slot(&self, slot: u32) -> std::io::Result<Option<(u64, Vec<u8>)>> {
         let word = self.word(self.at_slot(slot));
         if word & IS_FULL == 0 {

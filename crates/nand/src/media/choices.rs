@@ -174,7 +174,7 @@ pub struct MediaSetup {
 }
 
 impl MediaSetup {
-    /// Those of a configuration; `None`: nothing fails.
+    /// The media of a configuration; `None`: nothing fails.
     pub fn of(made: &Choices) -> Option<MediaSetup> {
         let selection = MEDIA.of(made);
         (selection.name != "none").then(|| MediaSetup::new(selection))

@@ -67,7 +67,7 @@ impl ErrorModel {
         }
     }
 
-    /// The same model; a table with the rate at which the first page of a median block has a chance of a half to have failed.
+    /// Fits the model to an ECC: a table gets the rate at which the first page of a median block has failed with a chance of a half.
     pub(super) fn fitted(self, ecc: &Ecc, layers: &[f64]) -> ErrorModel {
         match self {
             ErrorModel::Table { onset_days, .. } => ErrorModel::Table { limit: first_failure(ecc, layers), onset_days },
