@@ -16,7 +16,7 @@ pub(crate) enum Origin {
         /// All of it.
         text: String,
     },
-    /// Something without lines: `--set a.b=v`.
+    /// A setting without lines: `--set a.b=v`.
     Named(String),
 }
 

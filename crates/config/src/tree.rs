@@ -211,7 +211,7 @@ impl Sorter<'_> {
         keys.chain(tables.map(|(_, name)| name)).chain(tenants).collect()
     }
 
-    /// The same name in another table.
+    /// A key of the same name in another table, as the text of a hint.
     fn elsewhere(&self, name: &str) -> Option<String> {
         let names: BTreeSet<&str> = self.keys.iter().map(|key| key.name).collect();
         let near = nearest(name, names)?;
