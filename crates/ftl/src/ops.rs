@@ -81,7 +81,7 @@ pub enum PagePayload {
 pub enum Way {
     /// As the next page of its block.
     Plain,
-    /// The same; it is the first page of a block of which only LSB pages are used.
+    /// As the next page of its block, the first one of a block of which only LSB pages are used.
     BeginsLsbOnly,
     /// As the next page of its block, with guard levels for its wordline.
     Guard,
@@ -183,8 +183,8 @@ pub trait Array: Rewriter {
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
     /// True if valid pages of a unit may be told several at once.
     fn moves_runs(&self, unit: Unit) -> bool;
-    /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order. They
-    /// are read with so many flash pages of each of the unit's blocks.
+    /// Moves `pages` valid pages of such a unit that end at `last` to consecutive pages from `to`, in order. `reads[b]` flash pages of
+    /// the unit's block `b` are read for it.
     fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn, reads: &[u32]);
     /// A page is read, and nothing is programmed.
     fn read(&mut self, cause: Cause, from: Ppn);

@@ -13,14 +13,14 @@ struct PacedCollection {
     victim: Unit,
     /// It goes on until no more steps than these are left.
     until: u32,
-    /// So many pages are to be free when it ends.
+    /// Pages that are to be free when it ends.
     line: u64,
 }
 
 /// The collections that keep step with the host, where the schedule is that one.
 #[derive(Clone)]
 pub(crate) struct HostPace {
-    /// So many units above the reserve they begin.
+    /// Free units above the reserve at which they begin.
     low: u32,
     /// By domain: the last one, until its victim is erased.
     last: Vec<Option<PacedCollection>>,

@@ -93,7 +93,7 @@ impl<M: Mechanisms> PageMap<M> {
         Ok(page)
     }
 
-    /// The same before mechanisms have set units aside.
+    /// Page mapping over a pristine array, before mechanisms have set units aside.
     pub(crate) fn over(
         geometry: Geometry,
         user_pages: u64,

@@ -32,7 +32,7 @@ impl<M: Mechanisms> PageMap<M> {
         self.repair_copy(at, source, original, array);
     }
 
-    /// The same, where the page was copied from somewhere, though its data are left elsewhere by now.
+    /// Deals with the failed program of a page that was copied from `original`, though its data are left elsewhere by now.
     fn repair_copy(&mut self, at: Ppn, source: DataSource, original: Option<Ppn>, array: &mut impl Rewriter) {
         let unit = self.kernel.geometry().unit_of(at);
         let domain = self.kernel.geometry().domain_of_unit(unit);
@@ -178,7 +178,7 @@ impl<M: Mechanisms> PageMap<M> {
         self.left = saved.kept.iter().filter(is_left).map(|kept| (kept.unit, kept.filled)).collect();
     }
 
-    /// So many units have failed that there is no place for a page.
+    /// True if so many units have failed that there is no place for a page.
     pub(crate) fn has_no_place(&self, domain: Domain, stream: Stream) -> bool {
         self.mechanisms.parts().retirement.is_some()
             && !self.kernel.is_open(domain, stream)

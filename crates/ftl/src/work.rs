@@ -7,7 +7,7 @@ use crate::kernel::Why;
 pub enum DomainWork {
     /// A collection, and why it exists.
     Collection(Why),
-    /// Something that a mechanism asks for besides, or a merge that is no collection.
+    /// Work that a mechanism asks for besides, or a merge that is no collection.
     Other,
 }
 

@@ -32,7 +32,7 @@ fn geometry(reclaim_unit: &Choice, blocks: u32, parts: u32) -> Geometry {
     geometry_of_pages(reclaim_unit, blocks, 4, parts)
 }
 
-/// The same with blocks of so many flash pages.
+/// The geometry with blocks of `pages` flash pages.
 fn geometry_of_pages(reclaim_unit: &Choice, blocks: u32, pages: u32, parts: u32) -> Geometry {
     Geometry::new(Dimensions {
         channels: 2,

@@ -18,7 +18,7 @@ fn merges_of(fast: &Fast) -> Merges {
     fast.merges()
 }
 
-/// So many log blocks, and a block for merges to go to.
+/// A log of `log_blocks`, and a block for merges to go to.
 fn log_of(log_blocks: u32) -> LogOptions {
     LogOptions { log_blocks, reserve: 1, broken: Broken::Fill, start: Start::Always, gather: Gather::All }
 }
@@ -367,7 +367,7 @@ fn merges_may_rest_between_two_logical_blocks() {
     assert!(rests > 1_000 && stale > 1_000, "{rests} rests, {stale} trims in between");
 }
 
-/// The same writes end in the same state, step by step or at once.
+/// Writes end in the same state, step by step or at once.
 #[test]
 fn steps_and_whole_collections_agree() {
     for seed in 0..200 {
@@ -428,7 +428,7 @@ fn broken_sequential_log_blocks() {
     assert_eq!(after(Broken::Waste), (0, 0, 3), "it stays in the log, and the random writes open another block");
 }
 
-/// So many starts of logical blocks one after the other, each of which breaks the last one off, in a log of six blocks.
+/// Starts of logical blocks one after the other, each of which breaks the last one off, in a log of six blocks.
 #[test]
 fn starts_open_log_blocks_while_few_of_them_have_room() {
     let after = |start, starts: u32| {

@@ -267,7 +267,7 @@ impl Ftl {
         if let InForce::Page(page) = &self.mapping { Some(page) } else { None }
     }
 
-    /// The same, for a part that it gave.
+    /// Page mapping with mechanisms, for a part that it gave.
     #[inline(always)]
     fn with_mechanisms(&self) -> &PageMap<All> {
         if let InForce::Page(page) = &self.mapping { page } else { not_given() }

@@ -17,7 +17,7 @@ pub(super) fn placed(at: Ppn, holds: PagePayload) -> Placed {
 /// Programs fail only where the mapping can repair it, which is checked first.
 pub(super) const NO_FAULTS: &str = "hybrid mapping is not exposed to faults";
 
-/// So many pages before its turn in a merge what is known of a page is asked for.
+/// Pages by which a merge asks memory ahead for what is known of a page.
 const AHEAD: u32 = 2;
 
 /// Which merge.

@@ -531,7 +531,7 @@ impl Fast {
         placed(at, PagePayload::Data(lpn))
     }
 
-    /// The same, if the place of the page suits.
+    /// Writes a page of the host, if its place suits.
     pub fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         suits(self.next_host_page(domain, lpn)).then(|| self.write(domain, lpn))
     }

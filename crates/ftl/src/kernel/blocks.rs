@@ -17,7 +17,7 @@ impl<'a> Scan<'a> {
         Scan { kernel, domain }
     }
 
-    /// Those in a state, in order.
+    /// Units in a state, in order.
     pub(crate) fn in_state(&self, state: UnitState) -> impl Iterator<Item = Unit> + use<'a> {
         let kernel = self.kernel;
         kernel.geometry.units_of_domain(self.domain).filter(move |&unit| kernel.state_of(unit) == state)
@@ -121,7 +121,7 @@ impl Kernel {
         Frontier { unit, slot: Slot::FIRST }
     }
 
-    /// The same of the free units from an offset of a domain on, if there is one.
+    /// Sets aside a free unit from an offset of a domain on, if there is one.
     pub(crate) fn set_aside_from(&mut self, domain: Domain, offset: u32) -> Option<Unit> {
         let unit = self.pool.take_from(domain, offset)?;
         self.domains[domain.index()].free -= 1;

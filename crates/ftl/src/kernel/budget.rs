@@ -93,7 +93,7 @@ pub(crate) struct Budget {
     /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go to
     /// several streams it may be one in each.
     pub(crate) for_a_victim: u32,
-    /// Those of them that pages of a map in flash may open.
+    /// Free units among these that pages of a map in flash may open.
     pub(crate) opens: u32,
     /// Free units that must be there before a unit is refreshed; no more than the reserve.
     pub(crate) for_refresh: u32,

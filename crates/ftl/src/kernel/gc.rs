@@ -80,7 +80,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The same for another reason.
+    /// The job with another reason.
     pub(crate) fn because(self, why: Why) -> Job {
         Job { why, ..self }
     }
@@ -93,7 +93,7 @@ impl Kernel {
         self.domains[domain.index()].job.as_ref()
     }
 
-    /// The same, to move its cursors on.
+    /// The collection in progress in a domain, to move its cursors on.
     #[inline]
     pub(crate) fn job_mut(&mut self, domain: Domain) -> Option<&mut Job> {
         self.domains[domain.index()].job.as_mut()

@@ -48,7 +48,7 @@ impl Kernel {
         (lpn != NONE).then_some(Lpn(lpn))
     }
 
-    /// The same of so many pages from one on.
+    /// The logical pages whose current data `pages` physical pages from `first` on hold.
     #[inline]
     pub(crate) fn lpns_from(&self, first: Ppn, pages: u32) -> impl DoubleEndedIterator<Item = Option<Lpn>> {
         let lpns = self.reverse[first.index()..][..pages as usize].iter();

@@ -218,7 +218,7 @@ impl Kernel {
         Placement { at: self.geometry.ppn(unit, slot), filled }
     }
 
-    /// The same, by unit and slot. Returns the unit as well, if the page filled it.
+    /// Places a page as [`Kernel::place`] does, by unit and slot. Returns the unit as well, if the page filled it.
     #[inline(always)]
     pub(crate) fn fill_slot(&mut self, domain: Domain, stream: Stream, lpn: Lpn) -> (Frontier, Option<Unit>) {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);

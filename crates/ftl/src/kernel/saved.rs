@@ -81,7 +81,7 @@ impl Keeping {
 }
 
 impl Saved<'_> {
-    /// The same, with nothing borrowed.
+    /// Copies what is borrowed, so that the state stands by itself.
     pub fn into_owned(self) -> Saved<'static> {
         let own = |array: Cow<'_, [u32]>| Cow::Owned(array.into_owned());
         Saved {

@@ -85,7 +85,7 @@ impl Wordlines {
         self.next_lsb_of(slot.number() + 1, 1)
     }
 
-    /// The same at the place of that slot in its row.
+    /// The slot of the next LSB page of the same block, at the slot's place in its row.
     pub(crate) fn next_lsb_of_block(&self, slot: Slot) -> Slot {
         self.next_lsb_of(slot.number() + self.row, self.row as usize)
     }

@@ -25,7 +25,7 @@ pub(crate) trait Mechanisms: Planned + Placing + Agenda + Restart + Reported {
     /// The mechanisms that alone do something for page mapping.
     fn parts(&self) -> MechanismParts<'_>;
 
-    /// The same, to be told.
+    /// The mechanisms that alone do something for page mapping, to be told.
     fn parts_mut(&mut self) -> MechanismPartsMut<'_>;
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct MechanismParts<'a> {
     pub(crate) separation: Option<&'a Separation>,
 }
 
-/// The same, to be told.
+/// A mechanism that alone does something for page mapping, to be told.
 #[derive(Default)]
 pub(crate) struct MechanismPartsMut<'a> {
     /// The map in flash.

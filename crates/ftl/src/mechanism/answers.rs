@@ -65,7 +65,7 @@ pub(crate) struct NewPage {
     pub(crate) origin: PageOrigin,
 }
 
-/// Something pending in a domain besides collections.
+/// Pending work of a domain besides collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// This is done next.

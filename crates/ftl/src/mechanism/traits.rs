@@ -80,8 +80,8 @@ asked! {
         /// A unit in the mechanism's hands that can be erased.
         first erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit>;
 
-        /// Something pending. `has_room` says that room was made for a page of the map; `may_fetch`, that the page of the map which
-        /// is wanted may be read.
+        /// The pending work of a domain. `has_room` says that room was made for a page of the map; `may_fetch`, that the page of the map
+        /// which is wanted may be read.
         first pending(
             &mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, may_fetch: bool, group: &mut Group
         ) -> Option<Pending>;

@@ -15,7 +15,7 @@ pub trait FreePool {
     fn put(&mut self, domain: Domain, unit: Unit, erases: u32);
     /// The unit to open next, taken out of the pool.
     fn take(&mut self, domain: Domain) -> Option<Unit>;
-    /// The same of the units at that offset of the domain and those behind it.
+    /// The unit to open next among those from that offset of the domain on, taken out of the pool.
     fn take_from(&mut self, domain: Domain, offset: u32) -> Option<Unit>;
     /// The most worn unit, for data that keep it from being worn; the unit to open next where wear is not looked at.
     fn take_worn(&mut self, domain: Domain) -> Option<Unit>;

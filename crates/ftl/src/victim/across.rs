@@ -105,7 +105,7 @@ struct UnitGroup {
     serial: u64,
     /// Domains whose units have joined.
     joined: u32,
-    /// Those of its units that are closed.
+    /// Units of the group that are closed.
     members: Vec<Unit>,
     /// Their valid pages.
     valid: u32,

@@ -131,7 +131,7 @@ pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
     units_opened(geometry, of_update)
 }
 
-/// The same, where an update takes the places of so many translation pages.
+/// Units that pages of the map may open, where an update takes the places of `of_update` translation pages.
 fn units_opened(geometry: &Geometry, of_update: u32) -> u32 {
     let slots = u64::from(geometry.unit_slots());
     let updates = slots.min(pages_for(geometry, u64::from(geometry.units_per_domain()) * slots));
@@ -271,7 +271,7 @@ pub(crate) struct Dftl {
     pages: u32,
     /// Logical pages of a stripe: a flash page's of each domain.
     stripe: FastDiv,
-    /// Those of a domain.
+    /// Logical pages of a stripe in one domain.
     run: FastDiv,
     entries: FastDiv,
     /// True if pages lie in other domains than their entries.
@@ -694,7 +694,7 @@ mod tests {
         with_parts(1)
     }
 
-    /// The same, with so many map units to a flash page.
+    /// A map in flash with `parts` map units to a flash page.
     pub(super) fn with_parts(parts: u32) -> Dftl {
         let geometry = Geometry::new(Dimensions {
             planes_per_die: 2,

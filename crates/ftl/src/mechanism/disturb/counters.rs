@@ -90,7 +90,7 @@ impl ReadCounters {
         }
     }
 
-    /// So many reads more do not count.
+    /// Takes `reads` back from the disturb counts of a unit's blocks.
     pub(super) fn discount(&mut self, unit: Unit, reads: u32) {
         self.lanes_mut(unit).iter_mut().for_each(|block| block.base = block.reads.min(block.base + reads));
     }
@@ -197,7 +197,7 @@ impl Monitors {
         }
     }
 
-    /// So many flash pages of a unit are read, from one on.
+    /// Counts reads of `pages` flash pages of a unit, from `first` on.
     #[inline]
     pub(super) fn count(&mut self, unit: Unit, first: Slot, pages: u32) {
         if let Some(&place) = self.places.get(unit.index())

@@ -43,9 +43,9 @@ pub(super) struct Inside {
 /// Which pages of a unit move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moves {
-    /// Those of which nothing is left once their wordline has guard levels, and those of wordlines that are not complete.
+    /// Top pages, of which nothing is left once their wordline has guard levels, and pages of wordlines that are not complete.
     Tops,
-    /// Those of wordlines that are not complete.
+    /// Pages of wordlines that are not complete.
     Incomplete,
     /// All that lie before its end.
     All,

@@ -153,7 +153,7 @@ pub enum Kind {
     CycleFilling(Pace),
     /// The host's writes, from so many units above the reserve on.
     Paced {
-        /// So many.
+        /// Units above the reserve.
         low: u32,
     },
     /// A non-deterministic window.

@@ -193,7 +193,7 @@ impl Migration {
         self.selector.is_some()
     }
 
-    /// So much of the write buffer is full from now on.
+    /// Tells the fill level of the write buffer, 0 to 1.
     pub(crate) fn tell_fill(&mut self, kernel: &mut Kernel, now: Instant, fill: f64) {
         if let Some(selector) = &mut self.selector {
             self.is_told = true;

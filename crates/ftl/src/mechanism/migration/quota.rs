@@ -11,7 +11,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Those that copybacks from blocks of such thresholds can leave, in any order. Of quotas that allow the same copybacks
+    /// The quotas that copybacks from blocks of such thresholds can leave, in any order. Of quotas that allow the same copybacks
     /// from then on, however they come, only the lowest is one.
     pub(super) fn new(thresholds: &BTreeSet<u32>) -> Classes {
         let costs: Vec<u32> = thresholds.iter().filter(|&&of| of > 0).map(|of| ECC_LIMIT.div_ceil(*of)).collect();

@@ -33,7 +33,7 @@ impl Selector {
         Selector { part, limit, sums: [0; PARTS], sum: 0, place: 0, end: part, now: 0, fill: 0 }
     }
 
-    /// So much is full from now on.
+    /// Tells the fill level of the write buffer, 0 to 1.
     pub(super) fn tell(&mut self, now: Instant, fill: f64) {
         self.pass(now);
         self.fill = (fill.clamp(0.0, 1.0) * FULL as f64) as u64;

@@ -46,8 +46,7 @@ impl Paired {
         Some(Op::Combine)
     }
 
-    /// The same before a row is programmed: each row below it that a page of which nothing covers lies in is stored a second time, whichever
-    /// of its pages are valid.
+    /// Before a row is programmed, backs up each lower row that holds an uncovered page, valid or not.
     fn protect_rows(&self, kernel: &Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         let guard = &self.guards[domain.index()];
         let (mut is_lost, mut unprotected) = (false, None);

@@ -50,9 +50,9 @@ impl Lower {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lowers {
     open: Vec<Lower>,
-    /// Those of the wordline that the last program completed, in case that program turns out to have failed.
+    /// Lower pages of the wordline that the last program completed, in case that program turns out to have failed.
     done: Vec<Lower>,
-    /// Those of a few wordlines before, or of a unit that takes no more pages, likewise: where programs take time others are placed before
+    /// Lower pages of a few wordlines before, and of a unit that takes no more pages. Where programs take time, others are placed before
     /// one is over, in other planes of its unit or to follow on it.
     earlier: VecDeque<Lower>,
 }
@@ -94,7 +94,7 @@ impl Lowers {
         self.let_earlier_go(kernel);
     }
 
-    /// Those are known that two rows, each of the most pages of a wordline, may need.
+    /// Forgets earlier lower pages beyond those that two rows, each of the most pages of a wordline, may need.
     #[inline]
     fn let_earlier_go(&mut self, kernel: &Kernel) {
         let most = kernel.geometry().row_slots() as usize * 2 * MOST_BELOW;
@@ -118,7 +118,7 @@ impl Lowers {
         self.open.iter().copied()
     }
 
-    /// Those of the wordline that the last program completed.
+    /// Lower pages of the wordline that the last program completed.
     pub(super) fn done(&self) -> &[Lower] {
         &self.done
     }

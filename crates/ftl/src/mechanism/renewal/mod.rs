@@ -79,9 +79,9 @@ const TURNS_TO_REST: u32 = 64;
 /// The rule that says which units are due.
 #[derive(Clone, Copy)]
 enum RefreshRule {
-    /// Those whose data are so old.
+    /// Units whose data are as old as this.
     Age(Duration),
-    /// Those of which a page needed more retries, if their data are so old.
+    /// Units of which a page needed more than `retries`, if their data are older than `least_age`.
     Errors { retries: u32, least_age: Duration },
 }
 

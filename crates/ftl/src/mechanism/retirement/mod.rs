@@ -60,7 +60,7 @@ struct DomainSpare {
     retired: u32,
     /// Units that have failed and are not retired yet.
     failing: BTreeSet<Unit>,
-    /// Those of them that nobody has in hand: they are to be emptied.
+    /// Failed units that nobody has in hand: they are to be emptied.
     waiting: BTreeSet<Unit>,
 }
 
@@ -163,7 +163,7 @@ impl Retirement {
         }
     }
 
-    /// So many pages of the host are lost.
+    /// Counts pages of the host that were lost.
     pub(crate) fn count_lost(&self, figures: &mut Figures, pages: u64) {
         figures.count(KEY, "lost_pages", pages);
     }

@@ -26,7 +26,7 @@ pub(super) const PARAMS: &[Param] = &[
     ),
 ];
 
-/// Something that the host does with a page.
+/// An act of the host on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostPage {
     /// It writes it.

@@ -152,7 +152,7 @@ pub(crate) struct HintPlacement {
     invalid: u64,
     /// Units out of which valid pages were copied.
     reallocations: u64,
-    /// Those of them that span dies, by number.
+    /// Reclaim units across dies among these, by number.
     emptied_across: BTreeSet<u64>,
     updates: HandleUpdates,
 }
