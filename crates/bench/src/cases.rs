@@ -14,7 +14,7 @@ pub(crate) enum Size {
     Small,
     /// 240 GiB for the user: 2048 blocks per plane.
     Full,
-    /// The same on 1,024 dies, 16 chips on each of 32 channels: 66 blocks per plane, with which WAF is that of `Full`.
+    /// 240 GiB for the user on 1,024 dies, 16 chips on each of 32 channels: 66 blocks per plane, with which WAF is that of `Full`.
     Wide,
     /// 2 TiB on 512 planes, with about as many blocks each as `Full`; on request.
     Tera2,
@@ -113,7 +113,7 @@ impl Mix {
 /// The FTL's choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FtlSet {
-    /// Those of the paper's device: dynamic allocation F, RGA victims.
+    /// The choices of the paper's device: dynamic allocation F, RGA victims.
     Paper,
     /// Static allocation CWDP and greedy victims, which is what the limit loop does too.
     Static,
@@ -163,11 +163,11 @@ pub(crate) enum Case {
     Trace(traces::WrittenFormat),
     /// Brings a device to its steady state; not reported.
     State(Size, FtlSet),
-    /// The same for a device with a mechanism; not reported.
+    /// Ages a device with a mechanism; not reported.
     MechanismState(Mechanism),
-    /// The same for a device with a feature that ages; not reported.
+    /// Ages a device with a feature; not reported.
     FeatureState(FeatureRun),
-    /// The same for a drive; not reported.
+    /// Ages a drive; not reported.
     DriveState(DriveState),
     /// Writes a trace; not reported.
     TraceFile(traces::WrittenFormat),

@@ -97,7 +97,7 @@ impl FeatureRun {
 pub(crate) enum DriveLoad {
     /// Writes as the preset has them: one map unit of 4 KiB.
     Write,
-    /// The same, seven reads to three writes.
+    /// Requests of one map unit, seven reads to three writes.
     Mixed,
     /// Writes of a flash page, which is the map unit too.
     PageWrite,

@@ -147,7 +147,7 @@ struct Floor {
     collections: u64,
     /// Requests that were drawn and have not been sent.
     drawn: Vec<(u32, bool)>,
-    /// So many in 2^32 requests are reads.
+    /// Reads among 2^32 requests.
     read_share: u64,
     counts: FloorCounts,
 }
@@ -190,7 +190,7 @@ impl Floor {
         }
     }
 
-    /// So many requests, in a closed loop.
+    /// Runs `requests` requests, in a closed loop.
     #[inline(never)]
     fn run(&mut self, requests: u64) {
         let end = self.counts.host_reads + self.counts.host_writes + requests;

@@ -19,7 +19,7 @@ pub(crate) enum Mechanism {
     AdaptiveGcMix,
     /// Page mapping with the map in flash, on the device of the TBM paper.
     MapInFlash,
-    /// The same with four map units to a flash page.
+    /// The map in flash with four map units to a flash page.
     MapInFlashOfUnits,
     /// Hybrid mapping with cycle filling: preset `gcf-cf` with 24 GiB. Without time there is no cycle filling.
     HybridMapping,

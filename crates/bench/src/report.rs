@@ -104,7 +104,7 @@ const FULL_PAGES: f64 = 33_554_432.0;
 /// Bytes per physical page, and besides, that the full device may hold.
 const BYTES_PER_PAGE: f64 = 12.0;
 const BYTES_BESIDES: f64 = 64e6;
-/// The same of devices of terabytes: two words of four bytes, and one in twenty for what is kept of blocks.
+/// Bytes per physical page of devices of terabytes: two words of four bytes, and one in twenty for what is kept of blocks.
 const HUGE_BYTES_PER_PAGE: f64 = 8.4;
 /// Two runs of the same differ by so much on a quiet machine; a deeper queue counts as slower beyond it.
 const NOISE: f64 = 0.03;

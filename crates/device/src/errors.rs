@@ -8,7 +8,7 @@ use workload::{TraceError, WorkloadError};
 /// A run that did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Something the user gave cannot be used: a trace, a state file. The text says where, what was found,
+    /// An input of the user cannot be used: a trace, a state file. The text says where, what was found,
     /// and what would be right.
     #[error("{0}")]
     Input(String),

@@ -127,9 +127,9 @@ impl Span {
 /// How many of the flash pages of a page a request concerns: of a plain page at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Those that it reads or writes, wholly or in part.
+    /// Flash pages that it reads or writes, wholly or in part.
     pub(crate) touched: u8,
-    /// Those that a write does not cover wholly: what it needs of the old version.
+    /// Flash pages that a write does not cover wholly: what it needs of the old version.
     pub(crate) old: u8,
 }
 

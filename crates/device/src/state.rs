@@ -297,7 +297,7 @@ impl ArrayView for Filled<'_> {
 /// The shape that the arrays of a state have to fit.
 pub(crate) struct StateShape {
     geometry: Geometry,
-    /// Those of the host, and behind them those of a map in flash.
+    /// Logical pages of the host, and behind them those of a map in flash.
     logical_pages: usize,
     /// The most words that mechanisms have of their own.
     of_mechanisms: u64,
@@ -311,7 +311,7 @@ pub(crate) struct StateShape {
 }
 
 impl StateShape {
-    /// Those of a device.
+    /// The shape of a device.
     pub(crate) fn of(device: &Device, config: &Config) -> StateShape {
         let geometry = *device.flash.geometry();
         let user_pages = u64::from(device.has.user_pages);

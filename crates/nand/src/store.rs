@@ -32,7 +32,7 @@ impl StoreKind {
 /// The contents of all pages, by block × pages per block + page.
 ///
 /// One branch tells the kinds apart, which the processor predicts. The kind as a type parameter would make every type above the array
-/// generic, and each of them would be compiled once for each kind (docs/design.md has the measurement).
+/// generic, and each of them would be compiled once for each kind (docs/design.md has the figure).
 #[derive(Clone)]
 pub(crate) enum Store {
     Nothing,

@@ -391,7 +391,7 @@ impl Device {
         }
     }
 
-    /// The same, with pages that follow each other in a block read together, until one of them calls for something.
+    /// Reads a span, pages that follow each other in a block together, until one of them calls for something.
     #[inline]
     fn read_runs_now(&mut self, span: Span) {
         let mut next = span.first;
@@ -525,7 +525,7 @@ impl Device {
         self.note_landed();
     }
 
-    /// The same of what a loaded state has in part.
+    /// Fills up the units that a loaded state has in part.
     pub(crate) fn fill_up_parts(&mut self) {
         while self.flash.gathers()
             && let Some(unit) = self.flash.unit_in_part()

@@ -423,7 +423,7 @@ impl Flash {
         obey(self.nand.program(block, page));
     }
 
-    /// So many pages of a block that follow each other, likewise.
+    /// The array programs `pages` pages of a block that follow each other.
     #[inline(always)] // Once per run of a collection.
     pub(super) fn array_programs_run(&mut self, block: Block, first: Page, pages: u32) {
         obey(self.nand.program_run(block, first, pages));

@@ -14,7 +14,7 @@ pub(crate) enum Fault {
         /// Programs before it.
         at: u64,
     },
-    /// The same, and further ones behind it, so many programs apart.
+    /// Programs fail from a number on, each `apart` programs behind the one before.
     ProgramFailures {
         /// Programs before the first of them.
         at: u64,
@@ -172,7 +172,7 @@ pub(crate) struct FailedProgram {
 pub(crate) enum Found {
     /// Nothing was programmed since the last erase.
     Unprogrammed,
-    /// Something was, and cannot be read.
+    /// A page that was programmed and cannot be read.
     Lost,
     /// Guard levels of its wordline.
     Guard,

@@ -364,7 +364,7 @@ impl Flash {
         Content { data: self.nand.take(bytes), spare: 0 }
     }
 
-    /// The same content, wherever it is erased.
+    /// Takes content into the controller's memory, so that its page may be erased.
     pub(crate) fn hold(&mut self, content: Content) -> Content {
         Content { data: self.nand.hold(content.data), ..content }
     }

@@ -79,7 +79,7 @@ impl Flash {
         }
     }
 
-    /// The same of a page of a block whose wordlines have two.
+    /// True if the second pass of a page was sent, in a block whose wordlines have two.
     #[inline]
     pub(crate) fn is_final_at(&self, (block, page): (Block, Page)) -> bool {
         self.is_sent_twice(block, page)
