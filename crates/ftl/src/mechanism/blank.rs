@@ -8,7 +8,7 @@ use crate::kernel::{Kernel, Needs};
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// The key in `[ftl]` and its choices, the default first.
-static SEAM: Seam = Seam {
+pub static SEAM: Seam = Seam {
     key: "blank",
     doc: "Whether moved pages are counted.",
     choices: &[
