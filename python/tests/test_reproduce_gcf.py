@@ -474,7 +474,12 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
 @pytest.mark.parametrize(
     "only",
     [
-        pytest.param(only, marks=LONG if only in {"fig8", "fig9", "fig10", "readings", "turns"} else ())
+        pytest.param(
+            only,
+            marks=LONG
+            if only in {"fig8", "fig9", "fig10", "readings", "turns", "planes", "timelines", "map"}
+            else (),
+        )
         for only in STUDY.experiments
     ],
 )

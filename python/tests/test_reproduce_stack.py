@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from samples import LONG
 
 from ftlab.cli.main import main
 from ftlab_reproduce.experiment import Tell
@@ -343,6 +344,7 @@ def test_the_study_on_a_tiny_device(
     assert all(row["life_first_tib"] <= row["life_percent_tib"] for row in rows)
 
 
+@LONG
 def test_lives_go_on_until_the_drive_takes_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
