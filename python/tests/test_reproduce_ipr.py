@@ -304,8 +304,8 @@ def test_a_whole_reproduction_on_a_tiny_device(
         SCALES["quick"],
         user_blocks=440,
         planes=1,
-        reads=3_000.0,
-        timed_reads=1_000.0,
+        reads=1_200.0,
+        timed_reads=400.0,
         written=2.0,
         on_request=frozenset(),
     )
@@ -344,8 +344,8 @@ def test_runs_that_carry_no_claim_may_be_missing_from_pictures(tmp_path: Path) -
         ratio=1 / 32,
         user_blocks=440,
         planes=1,
-        reads=3_000.0,
-        timed_reads=1_000.0,
+        reads=1_200.0,
+        timed_reads=400.0,
         written=2.0,
     )
     tiny = replace(STUDY, scales={"paper": few}, sets=_with_low_limits, places=())
