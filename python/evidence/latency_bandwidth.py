@@ -2,7 +2,7 @@
 
 The second half of :mod:`evidence.closed_forms`: every operation on an idle device, to the nanosecond, and
 the saturated bandwidth of channels, dies and the controller's DRAM. The formulas are those of
-``docs/model.md``; they know nothing of the simulator.
+``docs/time.md``; they know nothing of the simulator.
 """
 
 from __future__ import annotations

@@ -185,6 +185,9 @@ def presets() -> list[tuple[str, str, str]]:
 def registry() -> str:
     """Seams, choices and generators with their parameters, as JSON text."""
 
+def scopes() -> str:
+    """Of every part of the simulator, the behaviour that is modelled and that is not, as JSON text."""
+
 def reference() -> str:
     """Every key with what it takes, its default and its meaning, as JSON text."""
 

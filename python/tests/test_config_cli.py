@@ -46,6 +46,17 @@ def test_explain_of_what_is_none(word: str, hint: str, ftlab: Ftlab) -> None:
     assert f"`{word}` is no key of a configuration" in error and hint in error
 
 
+def test_explain_says_what_a_part_of_the_model_leaves_out(ftlab: Ftlab) -> None:
+    parts = json.loads(ftlab("explain", "model", "--json").stdout)["parts"]
+    everything = " ".join(ftlab("explain", "model").stdout.split())
+    for part in parts:
+        assert f"+ {part['modelled']}" in everything
+        assert all(f"- {sentence}" in everything for sentence in part["not_modelled"])
+    cache = next(part for part in parts if part["keys"] == ["ftl.slc_cache"])
+    of_key = " ".join(ftlab("explain", "slc_cache").stdout.partition("not modelled")[2].split())
+    assert of_key == " ".join(f"- {sentence}" for sentence in cache["not_modelled"])
+
+
 def test_explain_of_a_choice_of_several_keys_names_them(ftlab: Ftlab) -> None:
     error = ftlab("explain", "fifo", code=2).stderr
     assert "`fifo` is a choice of several keys" in error

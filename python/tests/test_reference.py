@@ -13,7 +13,7 @@ import pytest
 import samples
 
 import ftlab
-from ftlab.cli import reference
+from ftlab.cli import model, reference
 from ftlab.results import latency_parts
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -157,6 +157,16 @@ def test_every_column_of_a_table_is_described_and_every_described_one_is_there(
 def test_the_page_of_the_commands_is_that_of_the_parser() -> None:
     expected = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert reference.page() == expected, "write it anew: python -m ftlab.cli.reference > docs/commands.md"
+
+
+def test_the_tables_of_the_model_are_those_of_its_parts() -> None:
+    pages = [DOCS.parent / "README.md", *DOCS.glob("*.md")]
+    found = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert model.printed(text) == text, f"write it anew: python -m ftlab.cli.model {page.name}"
+        found += [block["area"] for block in model.BLOCK.finditer(text)]
+    assert sorted(found) == sorted(["", *model.by_area()])
 
 
 def test_every_trace_format_is_described() -> None:

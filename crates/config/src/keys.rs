@@ -220,7 +220,7 @@ const BEFORE_FEATURES: &[Key] = &[
         "page_size",
         Kind::Size { min: 512, max: 1 << 20, multiple: 512 },
         "\"8KiB\"",
-        "Bytes of a page, which is also the unit of the map.",
+        "Bytes of a flash page. The map has an entry for each `ftl.map_unit`.",
     ),
     key(
         "device",

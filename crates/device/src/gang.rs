@@ -5,6 +5,7 @@
 //! channels or planes: [`geometry`] folds its shape, `Timing::new` its times, and nothing else of the
 //! device knows. What a user sees is unfolded again: counts by [`metrics::Counters::physical`], blocks here.
 
+use base::scope::{Area, Scope};
 use base::{Dimensions, Geometry, InStep, Multiplane};
 use config::Config;
 
@@ -170,6 +171,15 @@ pub(crate) fn of_each_block<T: Copy>(config: &Config, known: &[T]) -> Vec<T> {
     }
     all
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Superblocks in step",
+    keys: &["ftl.reclaim_unit"],
+    modelled: "All channels, or all planes of a die, carry out every command together.",
+    not_modelled: &["No page of a superpage is read, programmed or refreshed by itself, so retries are refused."],
+};
 
 #[cfg(test)]
 mod tests {

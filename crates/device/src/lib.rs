@@ -34,7 +34,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use base::{FeatureKey, Instant, Seam};
+use base::{FeatureKey, Instant, Scope, Seam};
 use config::model::{Executor, Payload, Precondition, Source};
 use config::{Config, Diagnostics, Loaded};
 use files::{Interrupt, Output};
@@ -87,6 +87,13 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// Files that should have been written besides and could not be, on a full disk for example: a text for the user each.
     pub unwritten: Vec<String>,
+}
+
+/// The scopes of the device and of all its parts. The first one of an area is that of the area as a whole.
+pub fn scopes() -> Vec<&'static Scope> {
+    let own = [&workload::SCOPE, &buffer::SCOPE, &scheduler::SCOPE];
+    let parts = nand::scopes().into_iter().chain(ftl::scopes()).chain(timed::scopes()).chain(own);
+    parts.chain([&gang::SCOPE, &drive::SCOPE, &promises::SCOPE]).collect()
 }
 
 /// Every seam of the FTL, the write buffer and the scheduler, in the order of the data flow.

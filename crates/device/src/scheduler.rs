@@ -4,6 +4,7 @@
 //! business. A die that is free serves one of three kinds of work: a host read (or the read of a
 //! read-modify-write), a host program, or the next step of a collection.
 
+use base::scope::{Area, Scope};
 use base::{Choice, Die, Duration, Instant, Param, ParamKind, Seam, Selection};
 
 const GC: Param = Param::word(
@@ -140,6 +141,15 @@ impl Scheduler {
         }
     }
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Time,
+    name: "Scheduler",
+    keys: &["ftl.scheduler"],
+    modelled: "A die serves its work in order of arrival, or reads first for a bounded time or without a bound.",
+    not_modelled: &["Requests have no priorities or deadlines once the device has taken them."],
+};
 
 #[cfg(test)]
 mod tests {

@@ -47,6 +47,28 @@ fn with(seam: &str, name: &str) -> Config {
     config
 }
 
+#[test]
+fn every_choice_belongs_to_a_part_that_says_what_it_leaves_out() {
+    let scopes = device::scopes();
+    let known = |key: &str| scopes.iter().any(|scope| scope.keys.contains(&key));
+    let seams = device::seams().into_iter().map(|seam| format!("ftl.{}", seam.key));
+    let features = device::features().into_iter().map(|feature| format!("device.{}", feature.key));
+    for key in seams.chain(features) {
+        assert!(known(&key), "no part says what `{key}` models");
+    }
+    let mut names: Vec<&str> = scopes.iter().map(|scope| scope.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), scopes.len(), "two parts of one name");
+    for scope in scopes {
+        assert!(!scope.not_modelled.is_empty(), "{} leaves nothing out", scope.name);
+        for sentence in [scope.modelled].iter().chain(scope.not_modelled) {
+            let words = sentence.split_whitespace().count();
+            assert!(sentence.ends_with('.') && words <= 35, "{}: {sentence}", scope.name);
+        }
+    }
+}
+
 /// Where a choice stands in a configuration.
 #[derive(Clone, Copy)]
 enum Place {

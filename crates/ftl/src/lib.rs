@@ -54,6 +54,7 @@ pub use crate::refusals::{FtlSetup, Refusal, besides_in_words, check};
 pub use crate::scan::{PageFound, Scan, Scanned};
 pub use crate::work::DomainWork;
 
+use base::scope::{Area, Scope};
 use base::{Choice, Param, ParamKind, Seam};
 
 /// Channel binding.
@@ -112,6 +113,12 @@ pub static RECLAIM_UNIT: Seam = Seam {
 /// The keys of seams that take a policy of the user's own.
 pub const TAKE_OWN: &[&str] = &[victim::SEAM.key, allocation::SEAM.key];
 
+/// The scopes of the FTL and of its parts; the first of an area is that of the whole.
+pub fn scopes() -> Vec<&'static Scope> {
+    let parts = [&SCOPE, &map_unit::SCOPE, &fast::SCOPE, &allocation::SCOPE, &victim::SCOPE, &schedule::SCOPE];
+    parts.into_iter().chain([&recovery::SCOPE]).chain(mechanism::scopes()).collect()
+}
+
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
     vec![
@@ -133,3 +140,16 @@ pub fn seams() -> Vec<&'static Seam> {
         &slc::SEAM,
     ]
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Flash translation layer",
+    keys: &["ftl.mapping"],
+    modelled: "Page mapping with its map in DRAM or in flash, hybrid mapping, garbage collection ahead of need, and the mechanisms of five papers, alone and together.",
+    not_modelled: &[
+        "There is no parity across dies (RAIN).",
+        "Data are neither compressed nor deduplicated.",
+        "There are no zoned namespaces and no open channels.",
+    ],
+};

@@ -1,5 +1,6 @@
 //! Map units: how much of the host's space has one map entry.
 
+use base::scope::{Area, Scope};
 use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
 
 use crate::{FtlSetup, MAX_PAGES, Refusal};
@@ -159,3 +160,15 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Map units",
+    keys: &["ftl.map_unit"],
+    modelled: "A map entry is of a flash page, of an equal part of one, or of one page of each plane of a die.",
+    not_modelled: &[
+        "There are no units of some planes of a die, or of several pages of a plane.",
+        "Hybrid mapping maps flash pages alone.",
+    ],
+};

@@ -6,6 +6,7 @@
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
 //! lower page was lost is filled up with dummy pages, and lower pages count as uncovered.
 
+use base::scope::{Area, Scope};
 use base::{Cause, Domain, Geometry, Lpn, OpKind, Ppn, Slot, Unit};
 
 use crate::kernel::{Frontier, PageKind, Spare, Stream};
@@ -353,3 +354,16 @@ impl<M: Mechanisms> PageMap<M> {
         self.mechanisms.filled(&mut self.kernel, domain, unit);
     }
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Faults,
+    name: "Faults and restarts",
+    keys: &[],
+    modelled: "The power goes off at any operation or instant, programs and erases fail, and the FTL restarts from the spare areas.",
+    not_modelled: &[
+        "The FTL writes no checkpoint while it works: after a power cut all spare areas are read.",
+        "A restart takes no simulated time; what it would take is told.",
+        "Hybrid mapping has no faults.",
+    ],
+};

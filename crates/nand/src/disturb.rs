@@ -4,6 +4,7 @@
 //! page was programmed; the limit is higher where its wordline is of low density. Reads are counted by block, so that a page
 //! only remembers the count that it began with.
 
+use base::scope::{Area, Scope};
 use base::{Block, Page, ReadLimits};
 use serde::{Deserialize, Serialize};
 
@@ -337,6 +338,20 @@ impl Nand {
         self.watch_blocks();
     }
 }
+
+/// The scope of this part.
+pub static SCOPE: Scope = Scope {
+    area: Area::Array,
+    name: "Read disturb",
+    keys: &["device.wear.read_limit"],
+    modelled: "A page takes a number of reads of its block; wordlines of low density take more.",
+    not_modelled: &[
+        "Neighbours of a wordline that is read are disturbed no more than the rest of its block.",
+        "Worn blocks take as many reads as new ones.",
+        "A disturbed page needs no retries before it fails.",
+        "Blocks do not differ.",
+    ],
+};
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use base::scope::{Area, Scope};
 use base::{Block, ECC_LIMIT, Page, Wear};
 
 use crate::{Nand, Place};
@@ -121,6 +122,18 @@ impl Nand {
         }
     }
 }
+
+/// The scope of this part.
+pub static SCOPE: Scope = Scope {
+    area: Area::Array,
+    name: "Errors of copybacks",
+    keys: &["device.wear.quality"],
+    modelled: "A copyback adds to the errors of its page, by the quality and the P/E cycles of the block that it leaves.",
+    not_modelled: &[
+        "These errors do not grow with age or reads.",
+        "A copyback leaves the errors of `device.media` behind.",
+    ],
+};
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use base::scope::{Area, Scope};
 use base::{Block, Cell, ECC_LIMIT, FastDiv, Multiplane, OpKind, Page, PageLayout, ProgramOrder};
 
 mod bits;
@@ -581,6 +582,24 @@ impl Nand {
         }
     }
 }
+
+/// The scopes of the array and of its parts.
+pub fn scopes() -> Vec<&'static Scope> {
+    vec![&SCOPE, &disturb::SCOPE, &errors::SCOPE, &media::SCOPE]
+}
+
+/// The scope of this part.
+pub static SCOPE: Scope = Scope {
+    area: Area::Array,
+    name: "NAND array",
+    keys: &["device.cell", "device.program_order", "device.multiplane"],
+    modelled: "Blocks of SLC to QLC cells refuse what real flash refuses, in every run.",
+    not_modelled: &[
+        "Planes of a die do not work on different commands at once.",
+        "A page is programmed once: there are no partial programs.",
+        "No cell stores five bits.",
+    ],
+};
 
 #[cfg(test)]
 mod tests {

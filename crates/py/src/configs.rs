@@ -198,6 +198,21 @@ pub(crate) fn reference() -> String {
     config::reference(&device::registry()).to_string()
 }
 
+/// Of every part of the simulator, by area: the behaviour that is modelled and that is not, as JSON text.
+#[pyfunction]
+pub(crate) fn scopes() -> String {
+    let scope = |scope: &&base::Scope| {
+        json!({
+            "area": scope.area.name(),
+            "name": scope.name,
+            "keys": scope.keys,
+            "modelled": scope.modelled,
+            "not_modelled": scope.not_modelled,
+        })
+    };
+    served::scopes().iter().map(scope).collect::<Value>().to_string()
+}
+
 fn choices(choices: &[Choice]) -> Value {
     let choice = |choice: &Choice| {
         let params: Vec<Value> = choice.params.iter().map(param).collect();

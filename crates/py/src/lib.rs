@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::configs::{memory_needed, memory_room, presets, reference, registry, resolve};
+    use super::configs::{memory_needed, memory_room, presets, reference, registry, resolve, scopes};
     #[pymodule_export]
     use super::errors::{ConfigError, Error, InputError, RunError};
     #[pymodule_export]

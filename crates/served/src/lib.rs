@@ -6,6 +6,7 @@ mod paced;
 
 use std::sync::{Mutex, MutexGuard};
 
+use base::scope::{Area, Scope};
 use device::drive::{Drive, DriveError, RestartCost, SECTOR};
 use serve::{BlockSizes, Blocks, Error, LiveFigures};
 
@@ -127,3 +128,20 @@ impl Blocks for ServedDrive {
         self.carry_out(|_| closed)
     }
 }
+
+/// The scopes of all parts of the simulator, by area.
+pub fn scopes() -> Vec<&'static Scope> {
+    let mut scopes = device::scopes();
+    scopes.push(&SCOPE);
+    scopes.sort_by_key(|scope| scope.area);
+    scopes
+}
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Faults,
+    name: "Block device",
+    keys: &[],
+    modelled: "`ftlab serve` and a plugin of nbdkit offer a drive over NBD, with FLUSH, FUA, discards and zeroes.",
+    not_modelled: &["There is one export, without TLS.", "Two requests are never carried out at the same time."],
+};

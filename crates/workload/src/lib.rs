@@ -4,6 +4,8 @@
 //! file than its reordering window; [`synthetic`] makes requests from a seed. This crate knows nothing of
 //! flash: of the device it is told only the bytes that the host may address.
 
+use base::scope::{Area, Scope};
+
 pub mod convert;
 pub mod error;
 mod footprint;
@@ -19,3 +21,15 @@ pub use info::{Info, info};
 pub use synthetic::GENERATORS;
 pub use trace::{FORMATS, Record, Trace, TraceOptions};
 pub use workload::{Tally, Workload};
+
+/// The scope of this part.
+pub static SCOPE: Scope = Scope {
+    area: Area::Time,
+    name: "Workloads",
+    keys: &["workload.generator", "workload.trace"],
+    modelled: "Traces and seeded generators send requests at their own times, or as fast as the device completes them.",
+    not_modelled: &[
+        "Generators send reads and writes alone: TRIM, FLUSH and FUA come from traces.",
+        "A request of a trace does not wait for the result of another one.",
+    ],
+};

@@ -18,6 +18,13 @@ def reference() -> dict[str, Any]:
     return found
 
 
+@cache
+def scopes() -> list[dict[str, Any]]:
+    """The parts of the simulator by area: ``area``, ``name``, ``keys``, ``modelled`` and the list ``not_modelled``."""
+    found: list[dict[str, Any]] = json.loads(_core.scopes())
+    return found
+
+
 def known() -> dict[str, dict[str, Any]]:
     """The keys by name."""
     return {key["key"]: key for key in reference()["keys"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import re
@@ -15,9 +16,10 @@ from typing import Any
 from ftlab import _core
 from ftlab._core import ConfigError, Error
 from ftlab.api.configs import Source, config_argument, named
-from ftlab.api.keys import flat, known, reference, told
+from ftlab.api.keys import flat, known, reference, scopes, told
 from ftlab.api.simulation import Job
 from ftlab.base.hints import nearest, one_of
+from ftlab.cli import model
 from ftlab.cli.glossary import GLOSSARY, term
 from ftlab.cli.usage import Parser, add_command, at, plain, pointed
 from ftlab.results import output, text
@@ -38,7 +40,8 @@ def add_explain(command: Parser) -> None:
     command.add_argument(
         "key", type=plain, metavar="KEY", nargs="?",
         help="a key (ftl.victim), its last part (victim), a choice (ftl.victim.rga), a parameter (rga.d), or a word of "
-        "the field (WAF); without it, every key in a line, and the words",
+        "the field (WAF); `model`: the parts of the model and their limits; without it, every key in a line, and "
+        "the words",
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
 
@@ -100,6 +103,9 @@ def _explain(options: argparse.Namespace) -> None:
             sys.stdout.write(_table(rows))
             sys.stdout.write("\nwords of the field\n" + _wrapped(", ".join(GLOSSARY)) + "\n")
         return
+    if options.key == "model":
+        sys.stdout.write(output.json_text({"parts": scopes()}) if options.json else model.told(_width()))
+        return
     try:
         name, rest = _key_of(options.key)
     except ConfigError:
@@ -125,7 +131,7 @@ def _explain(options: argparse.Namespace) -> None:
     elif choice:
         sys.stdout.write(_described(f"{name}.{choice}", choices[choice]) + _parameters(choices[choice]))
     else:
-        sys.stdout.write(_described(name, key) + _choices(key))
+        sys.stdout.write(_described(name, key) + _choices(key) + _left_out(name))
 
 
 def _meaning(word: str, as_json: bool) -> str:
@@ -213,6 +219,16 @@ def _choices(key: Mapping[str, Any]) -> str:
         else ""
     )
     return "\nchoices\n" + text.listed(rows, _width()) + hint
+
+
+def _left_out(key: str) -> str:
+    sentences = model.left_out(key)
+    if not sentences:
+        return ""
+    wrap = functools.partial(
+        textwrap.fill, width=_width(), initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
+    )
+    return "\nnot modelled\n" + "".join(f"{wrap(sentence)}\n" for sentence in sentences)
 
 
 def _parameters(choice: Mapping[str, Any]) -> str:

@@ -112,7 +112,7 @@ FEW_BLOCKS = 32
 """A plane with fewer blocks is so small that blocks held free are much of it."""
 
 CODEWORD = 4096
-"""Bytes of a codeword, and of a map unit (docs/model.md)."""
+"""Bytes of a codeword, and of a map unit (docs/ftl.md)."""
 
 FEW = 8
 """A plane with fewer spare blocks begins its collections as late as it can."""

@@ -1,5 +1,6 @@
 //! The write buffers that can be chosen, their parameters, and those that no device can have.
 
+use base::scope::{Area, Scope};
 use base::{Choice, Param, ParamKind, Seam, Selection};
 use config::Config;
 
@@ -133,3 +134,15 @@ pub(crate) fn largest_unit(selection: &Selection) -> Option<u64> {
 pub(crate) fn is_protected(selection: &Selection) -> bool {
     selection.name != "none" && selection.word("power_loss") == "protected"
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Time,
+    name: "Write buffer",
+    keys: &["ftl.write_buffer"],
+    modelled: "Pages in DRAM, volatile or protected, merge writes and answer reads.",
+    not_modelled: &[
+        "Its transfers to and from DRAM take no time.",
+        "It holds no data that were only read, and there is no read-ahead.",
+    ],
+};

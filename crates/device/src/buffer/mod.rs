@@ -17,7 +17,7 @@ use base::{Instant, Lpn, Queue, Selection};
 use config::Config;
 use engine::Index;
 
-pub(crate) use self::choices::{SEAM, check, is_protected, largest_unit};
+pub(crate) use self::choices::{SCOPE, SEAM, check, is_protected, largest_unit};
 use self::lists::{Links, Lists, OF_ALL, OF_QUEUE};
 pub(crate) use self::pieces::{Pieces, Written};
 use crate::device::Device;

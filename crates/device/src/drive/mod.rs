@@ -22,6 +22,7 @@ mod trims;
 
 use std::collections::BTreeSet;
 
+use base::scope::{Area, Scope};
 use base::{Instant, Lpn, Ppn, RequestKind};
 use config::Config;
 
@@ -753,3 +754,16 @@ impl Drive {
         &self.config
     }
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Faults,
+    name: "Drives with real bytes",
+    keys: &["run.executor"],
+    modelled: "A host reads and writes sectors of an image; parts of pages are merged, discards last, and a clean stop writes a checkpoint.",
+    not_modelled: &[
+        "The checkpoint lies beside the flash pages and wears nothing.",
+        "Hybrid mapping and policies of the user are refused.",
+        "Without `--pace` requests take the time of this computer.",
+    ],
+};

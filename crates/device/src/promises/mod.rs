@@ -1,6 +1,7 @@
 //! The promises of a drive in the words of NVMe, as a host reads them before it relies on them: Identify Controller and Identify
 //! Namespace. How each is kept stands where it is kept; `docs/tenants.md` has all of them.
 
+use base::scope::{Area, Scope};
 use base::{Choice, Seam};
 use config::Config;
 use ftl::schedule::{Kind, Schedule};
@@ -66,3 +67,12 @@ fn windows(config: &Config) -> Value {
         "dtwin_writes_bytes": windows.map(|(stock, ..)| u64::from(stock) * bytes),
     })
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Faults,
+    name: "Promises to the host",
+    keys: &["ftl.deallocated_reads"],
+    modelled: "A drive says in the words of NVMe how large atomic writes are, how discarded sectors read, and how long its windows are.",
+    not_modelled: &["NVMe commands are not served: the summary has the values."],
+};

@@ -33,6 +33,7 @@ mod waits;
 mod windows;
 mod write_buffer;
 
+use base::scope::{Area, Scope};
 use base::{Geometry, Instant, Lpn, PageLayout};
 use config::Config;
 use config::model::{Checks, Namespace, Replay, Source};
@@ -232,4 +233,22 @@ impl Setup<'_, '_> {
         timed.run()?;
         Ok(timed.backend.into_timeline())
     }
+}
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Time,
+    name: "Course of time",
+    keys: &["run.executor"],
+    modelled: "The executor `timed` simulates channels, dies, planes, DRAM and ECC in integer nanoseconds; `count` has no time, and `device` stores real bytes instead.",
+    not_modelled: &[
+        "The processor of the controller takes a fixed time for each command: map look-ups and the choice of victims are free.",
+        "Array times vary by page type alone, apart from a slow die, SLC mode and retries.",
+        "Energy and heat are not simulated.",
+    ],
+};
+
+/// The scopes of the executor with time and of its parts.
+pub(crate) fn scopes() -> Vec<&'static Scope> {
+    [&SCOPE, &front::SCOPE].into_iter().chain(chip::scopes()).collect()
 }

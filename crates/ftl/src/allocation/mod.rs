@@ -10,6 +10,7 @@ mod striped;
 mod table;
 mod turns;
 
+use base::scope::{Area, Scope};
 use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
 use crate::Policies;
@@ -170,6 +171,15 @@ impl Allocation {
         }
     }
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Allocation",
+    keys: &["ftl.binding", "ftl.allocation", "ftl.block_allocation"],
+    modelled: "Pages go to planes by 24 static orders, three dynamic ones or a table of the user; free blocks are taken first-fit or by wear.",
+    not_modelled: &["A collection keeps pages in their plane, or with twin blocks in their die."],
+};
 
 #[cfg(test)]
 mod tests {

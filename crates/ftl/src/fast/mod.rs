@@ -43,7 +43,7 @@ use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Select
 use engine::FlatArray;
 
 pub use refusals::NO_STATES;
-pub(crate) use refusals::{check, in_words};
+pub(crate) use refusals::{SCOPE, check, in_words};
 
 use crate::allocation::Allocation;
 use crate::kernel::shape_of;

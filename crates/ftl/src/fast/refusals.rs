@@ -1,5 +1,7 @@
 //! Which devices and policies hybrid mapping can have.
 
+use base::scope::{Area, Scope};
+
 use super::{LEAST_LOG_BLOCKS, most_log_blocks};
 use crate::Policies;
 use crate::refusals::{FtlSetup, Refusal};
@@ -94,3 +96,15 @@ fn check_log(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Hybrid mapping (FAST)",
+    keys: &["ftl.mapping"],
+    modelled: "Log blocks take the writes, and switch, partial and full merges empty them.",
+    not_modelled: &[
+        "It has no faults, restarts, saved states or blocks that fail.",
+        "It goes without twin blocks, separation, protections, wear leveling and dynamic allocations.",
+    ],
+};

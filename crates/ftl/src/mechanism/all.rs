@@ -1,6 +1,7 @@
 //! The mechanisms in force: all that were chosen, or none.
 
 use base::Geometry;
+use base::scope::{Scope, Scoped};
 
 use super::dftl::Dftl;
 use super::disturb::Disturb;
@@ -132,6 +133,17 @@ macro_rules! all {
 }
 
 rows!(all!);
+
+/// The scopes of all mechanisms.
+macro_rules! scopes {
+    ([$($row:ident: $type:ty,)*]) => {
+        pub(crate) fn scopes() -> Vec<&'static Scope> {
+            vec![$(&<$type as Scoped>::SCOPE),*]
+        }
+    };
+}
+
+rows!(scopes!);
 
 impl Mechanisms for All {
     const IS_PLAIN: bool = false;

@@ -1,5 +1,6 @@
 //! Counts the valid pages that collections move. To begin a mechanism with: docs/adding-a-policy.md.
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Choice, Geometry, Seam};
 
 use super::{Agenda, NewPage, PageOrigin, Placing, Planned, Reported, Restart};
@@ -21,6 +22,16 @@ pub static SEAM: Seam = Seam {
 #[derive(Clone)]
 pub(crate) struct Blank {
     moved: u64,
+}
+
+impl Scoped for Blank {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Counts of moved pages",
+        keys: &["ftl.blank"],
+        modelled: "Pages that collections move are counted.",
+        not_modelled: &["Pages that the host moves are not counted."],
+    };
 }
 
 impl Planned for Blank {

@@ -1,6 +1,7 @@
 //! Mechanisms: what a paper or a product adds to page mapping, one folder each.
 //!
-//! A mechanism owns its state, its table for the configuration, its figures, its checks and its refusals. It meets the rest
+//! A mechanism owns its state, its table for the configuration, its figures, its checks, its refusals and its scope
+//! ([`Scoped`](base::scope::Scoped)). It meets the rest
 //! in five traits ([`traits`]), by who asks: the plan of a device, the placing of pages, the agenda, a restart, a report. Their
 //! methods have defaults that say nothing. Mechanisms do not know each other: what two of them share is a fact in the kernel.
 //! [`rows`] has a row for each mechanism, in the order in which they are asked within a line of [`crate::agenda`].
@@ -26,7 +27,7 @@ mod traits;
 pub mod twin;
 pub mod wear;
 
-pub(crate) use all::{All, Mechanisms, Plain};
+pub(crate) use all::{All, Mechanisms, Plain, scopes};
 pub(crate) use answers::{
     Arrival, Combined, Keepers, NewPage, OwnWork, PageOrigin, Pending, Picked, Product, RoomSource, Under, VictimEnd,
 };

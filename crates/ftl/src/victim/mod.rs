@@ -17,6 +17,7 @@ mod ranks;
 mod rga;
 mod stable_greedy;
 
+use base::scope::{Area, Scope};
 use base::{Choice, Domain, Seam, Selection, Unit};
 use engine::Chance;
 
@@ -250,6 +251,15 @@ pub static SEAM: Seam = Seam {
     doc: "Which reclaim unit garbage collection takes next: one of these, or a class of your own in Python, \
           `FILE.py:CLASS`, or `FILE.py:CLASS(w=4)`; that file is code, and is run.",
     choices: CHOICES,
+};
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Victims",
+    keys: &["ftl.victim", "ftl.reclaim_across"],
+    modelled: "A plane chooses its victim by one of six policies or a policy of the user, or with groups of units across dies.",
+    not_modelled: &["Without such groups no victim is compared with those of other planes."],
 };
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod ecc;
 mod levels;
 mod rber;
 
+use base::scope::{Area, Scope};
 use base::{Block, Instant, Page, PageLayout};
 
 pub use choices::{MEDIA, MediaSetup};
@@ -263,3 +264,18 @@ fn layers(shape: &MediaShape<'_>, curve: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests;
+
+/// The scope of this part.
+pub static SCOPE: Scope = Scope {
+    area: Area::Media,
+    name: "Errors of pages",
+    keys: &["device.media"],
+    modelled: "The rate of wrong bits follows from cycles, age, temperature and reads; ECC corrects so many of a codeword.",
+    not_modelled: &[
+        "MSB pages have no more errors than LSB pages.",
+        "One temperature holds for programs, storage and reads.",
+        "Retention has no early part of seconds to hours, and no recovery.",
+        "Neighbouring blocks are not correlated.",
+        "Reads of a wordline do not disturb its neighbours more than the rest of the block.",
+    ],
+};

@@ -1,5 +1,6 @@
 //! Erases take longer by a fixed time. To begin a feature of the chip with: docs/adding-a-policy.md.
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Choice, Die, Duration, FeatureKey, OpKind, Param, ParamKind};
 use config::Config;
 
@@ -37,6 +38,16 @@ pub(in crate::timed) struct Blank {
 fn longer(config: &Config) -> Option<Duration> {
     let (_, selection) = config.device.features.made.iter().find(|(key, _)| *key == BLANK.key)?;
     (selection.name == "on").then(|| selection.time("time"))
+}
+
+impl Scoped for Blank {
+    const SCOPE: Scope = Scope {
+        area: Area::Time,
+        name: "Longer erases",
+        keys: &["device.blank"],
+        modelled: "Erases take longer by a fixed time.",
+        not_modelled: &["Programs take no longer."],
+    };
 }
 
 impl Feature for Blank {

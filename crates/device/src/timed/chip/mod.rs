@@ -1,8 +1,8 @@
 //! Features of a chip besides one read, program or erase after the other, each in a folder of its own.
 //!
 //! The life of a die and its commands is in `die` and the loop, which know no feature: at every turn they ask the chip. A
-//! feature is a type with its state, an `impl` of [`Feature`] (what it is built of and refuses), one of [`Chip`] with the few
-//! methods that it needs, and its row below. What two features share is a question to the chip, never a call from one to the other.
+//! feature is a type with its state, an `impl` of [`Feature`] (what it is built of and refuses), its scope ([`base::scope::Scoped`]),
+//! an `impl` of [`Chip`] with the few methods that it needs, and its row below. What two features share is a question to the chip, never a call from one to the other.
 
 #[macro_use]
 mod rows;

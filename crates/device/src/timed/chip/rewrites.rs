@@ -7,6 +7,7 @@
 
 use std::iter;
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Cause, Die, OpKind, Ppn, Unit};
 use config::Config;
 use ftl::{DataSource, Placed, Rewriter, Rewritten};
@@ -270,4 +271,14 @@ impl Rewriter for Places<'_> {
     fn lost_in(&self, unit: Unit) -> Vec<Ppn> {
         self.at_once.lost_in(unit)
     }
+}
+
+impl Scoped for Rewrites {
+    const SCOPE: Scope = Scope {
+        area: Area::Faults,
+        name: "Repair of failed programs",
+        keys: &[],
+        modelled: "The pages of a failed program are programmed elsewhere before anything else is placed on their die.",
+        not_modelled: &["Reads that a repair needs take no time."],
+    };
 }

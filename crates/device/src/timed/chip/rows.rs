@@ -49,6 +49,11 @@ macro_rules! features {
             pub(in crate::timed) blank: blank::Blank,
         }
 
+        /// The scopes of all features.
+        pub(in crate::timed) fn scopes() -> Vec<&'static base::Scope> {
+            vec![$(&<$type as base::scope::Scoped>::SCOPE),+]
+        }
+
         impl Feature for Features {
             fn is_configured(config: &Config) -> bool {
                 $(<$type>::is_configured(config))||+

@@ -1,5 +1,6 @@
 //! Blocks in SLC mode, which have times of their own.
 
+use base::scope::{Area, Scope, Scoped};
 use base::slc::times;
 use config::Config;
 
@@ -32,4 +33,14 @@ impl Chip<Any> for SlcMode {
         let is_in_mode = command.sources().is_empty() && context.device.flash.is_in_slc_mode(command.lead());
         is_in_mode.then(|| times[command.kind() as usize])
     }
+}
+
+impl Scoped for SlcMode {
+    const SCOPE: Scope = Scope {
+        area: Area::Media,
+        name: "Times in SLC mode",
+        keys: &["device.slc_mode"],
+        modelled: "Blocks of one bit a cell have read, program and erase times of their own, and wear less.",
+        not_modelled: &["The change of a block to SLC mode and back takes no time."],
+    };
 }

@@ -1,5 +1,6 @@
 //! A die whose array is slower than the others.
 
+use base::scope::{Area, Scope, Scoped};
 use base::slow_die::slow_die;
 use base::{Die, Duration};
 use config::Config;
@@ -58,4 +59,14 @@ impl Chip<Any> for SlowDie {
 
 fn times(factor: f64, time: Duration) -> Duration {
     Duration((time.ns() as f64 * factor).round() as u64)
+}
+
+impl Scoped for SlowDie {
+    const SCOPE: Scope = Scope {
+        area: Area::Time,
+        name: "Slow die",
+        keys: &["device.slow_die"],
+        modelled: "The array of one die is slower than the others.",
+        not_modelled: &["No channel is slow, and no second die."],
+    };
 }

@@ -1,6 +1,7 @@
 //! Reads that send only the codewords of a page which hold what the host asked for.
 
 use base::Duration;
+use base::scope::{Area, Scope, Scoped};
 use base::transfer::codeword;
 use config::Config;
 
@@ -77,4 +78,14 @@ impl Chip<Any> for Transfer {
         let (from, to) = wanted.range(read)?;
         parts.get((to.div_ceil(*codeword) - from / codeword) as usize - 1).copied()
     }
+}
+
+impl Scoped for Transfer {
+    const SCOPE: Scope = Scope {
+        area: Area::Time,
+        name: "Parts of pages",
+        keys: &["device.read_transfer"],
+        modelled: "A read sends only the codewords that the host asked for.",
+        not_modelled: &["The change to another column takes no time."],
+    };
 }

@@ -14,6 +14,7 @@ pub(super) mod ranges;
 pub(super) mod tenants;
 
 use base::Instant;
+use base::scope::{Area, Scope};
 use config::{Config, model};
 use metrics::LatencyPart;
 
@@ -99,3 +100,12 @@ impl Front {
         true
     }
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Time,
+    name: "Host interface",
+    keys: &["host.link", "host.command_time", "host.command_interval", "host.arbitration"],
+    modelled: "A command takes the controller a fixed time, data pass a link in each direction, and several hosts are served by round robin or by weight.",
+    not_modelled: &["Packets, doorbells and interrupts of NVMe are not simulated.", "A host has one submission queue."],
+};

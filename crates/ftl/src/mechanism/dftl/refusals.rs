@@ -1,6 +1,7 @@
 //! Which devices and policies a map in flash can have.
 
 use base::Geometry;
+use base::scope::{Area, Scope, Scoped};
 
 use super::{CACHED_ENTRY_BYTES, LEAST_ENTRIES, cached_entries};
 use crate::Policies;
@@ -60,4 +61,17 @@ pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     // One is being filled with translation pages.
     let more = SpacePlan::new(policies, geometry).reserve() - policies.free_blocks() + 1;
     format!(", and {more} more and the translation pages,")
+}
+
+impl Scoped for super::Dftl {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Map in flash (DFTL)",
+        keys: &["ftl.mapping"],
+        modelled: "Translation pages lie in flash, and a cached mapping table of any size in DRAM.",
+        not_modelled: &[
+            "The cache is LRU, not the segmented LRU of the paper.",
+            "Under a dynamic allocation no collection begins ahead of need.",
+        ],
+    };
 }

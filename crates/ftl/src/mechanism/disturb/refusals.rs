@@ -1,6 +1,7 @@
 //! Which devices can manage read disturb.
 
 use base::Geometry;
+use base::scope::{Area, Scope, Scoped};
 
 use super::schemes::{DisturbScheme, Shares};
 use crate::Policies;
@@ -90,4 +91,17 @@ pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
         0 => String::new(),
         wasted => format!(" and {wasted} for the unused pages of read-hot blocks"),
     }
+}
+
+impl Scoped for super::Disturb {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Handling of read disturb",
+        keys: &["ftl.read_disturb"],
+        modelled: "Blocks are refreshed before their reads reach the limit, and read-hot pages move to blocks that take more.",
+        not_modelled: &[
+            "Hybrid mapping and SLC buffers go without it.",
+            "Counters of single pages do not survive a power cut.",
+        ],
+    };
 }

@@ -4,6 +4,7 @@
 //! (Wen and Chang call it mandatory). *Forward GC* is begun ahead of need, and suspended, by the executor with time, which
 //! knows who is idle ([`crate::Ftl::begin_forward`], [`crate::Ftl::suspend`]).
 
+use base::scope::{Area, Scope};
 use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
 
 const FREE_BLOCKS: Param = Param {
@@ -242,6 +243,18 @@ impl Schedule {
         self.kind == Kind::Threshold
     }
 }
+
+/// The scope of this part.
+pub(crate) static SCOPE: Scope = Scope {
+    area: Area::Ftl,
+    name: "Schedule of GC",
+    keys: &["ftl.gc_schedule"],
+    modelled: "Collections run when room is short, ahead of need in idle time, in step with the host, or outside deterministic windows.",
+    not_modelled: &[
+        "Without time nothing is idle: only `threshold` and `paced` run there.",
+        "Hybrid mapping refuses `paced` and `windows`.",
+    ],
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Which devices can move pages by copyback.
 
 use base::Geometry;
+use base::scope::{Area, Scope, Scoped};
 
 use super::{has_metadata, is_by_block};
 use crate::Policies;
@@ -52,4 +53,14 @@ pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
     }
     let streams = SpacePlan::new(policies, geometry).streams();
     format!(" and as many active blocks as kinds of data, {streams} with their quotas,")
+}
+
+impl Scoped for super::Migration {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Migration",
+        keys: &["ftl.migration"],
+        modelled: "Valid pages move through the controller, or by copybacks within the quota of their errors.",
+        not_modelled: &["Copybacks stay in their plane.", "Chips that program whole wordlines have none."],
+    };
 }

@@ -1,5 +1,6 @@
 //! Which protections of paired pages a device can have.
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Cell, Geometry};
 
 use super::keeps_track;
@@ -98,4 +99,14 @@ pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
         0 => String::new(),
         blocks => format!(" and {blocks} for buffers that are held until the wordlines of their pages are complete"),
     }
+}
+
+impl Scoped for super::Paired {
+    const SCOPE: Scope = Scope {
+        area: Area::Faults,
+        name: "Paired pages",
+        keys: &["ftl.paired_page"],
+        modelled: "Lower pages are covered before an upper page of their wordline is programmed, by backups, parity, an SLC buffer or victims.",
+        not_modelled: &["An interrupted program disturbs no wordline but its own."],
+    };
 }

@@ -1,5 +1,7 @@
 //! Which devices can refresh by age and errors.
 
+use base::scope::{Area, Scope, Scoped};
+
 use super::SEAM;
 use crate::refusals::{FtlSetup, Refusal};
 
@@ -39,4 +41,17 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+impl Scoped for super::Refresh {
+    const SCOPE: Scope = Scope {
+        area: Area::Media,
+        name: "Refresh by age and errors",
+        keys: &["ftl.refresh"],
+        modelled: "Data move before they are too old, or when a read needed too many retries; a patrol reads every page for that.",
+        not_modelled: &[
+            "Blocks that mechanisms set aside are not refreshed: backups, the pseudo-SLC cache, shadow blocks.",
+            "After a power cut, and from a saved state, data are as old as `device.media` says.",
+        ],
+    };
 }

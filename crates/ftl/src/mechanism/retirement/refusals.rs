@@ -1,6 +1,7 @@
 //! Which devices can do with units that are retired.
 
 use base::Geometry;
+use base::scope::{Area, Scope, Scoped};
 
 use super::{bad_units, most_pages, spare_of};
 use crate::allocation::Allocation;
@@ -84,4 +85,17 @@ fn check_spare(setup: &FtlSetup<'_>, geometry: &Geometry, bad: &[bool]) -> Resul
             ),
         },
     })
+}
+
+impl Scoped for super::Retirement {
+    const SCOPE: Scope = Scope {
+        area: Area::Media,
+        name: "Blocks that fail",
+        keys: &["device.bad_blocks"],
+        modelled: "Blocks are bad from the factory or fail by their cycles; they are retired until the drive is read-only.",
+        not_modelled: &[
+            "A page that cannot be corrected does not retire its block.",
+            "Hybrid mapping, read leveling, and a map in flash under a dynamic allocation refuse it.",
+        ],
+    };
 }

@@ -1,5 +1,7 @@
 //! The needs of regions and classes.
 
+use base::scope::{Area, Scope, Scoped};
+
 use crate::allocation::{Allocation, shape_of_group};
 use crate::kernel::MAX_STREAMS;
 use crate::mechanism::SpacePlan;
@@ -127,4 +129,17 @@ fn unmixed(setup: &FtlSetup<'_>, what: &str) -> Result<(), Refusal> {
         ),
         help: "set `ftl.separation = \"dac\"`, which keeps a region for each page".into(),
     })
+}
+
+impl Scoped for super::Separation {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Separation",
+        keys: &["ftl.separation"],
+        modelled: "Pages share active blocks by region, inferred lifespan, chain of groups, future, or the hints of the host (streams, FDP, lifetimes).",
+        not_modelled: &[
+            "Drives with real bytes get no hints from their host.",
+            "Several reclaim groups need the map in DRAM.",
+        ],
+    };
 }

@@ -1,6 +1,7 @@
 //! Combinations that the pseudo-SLC cache refuses.
 
 use base::Cell;
+use base::scope::{Area, Scope, Scoped};
 
 use super::SEAM;
 use super::choices::{CacheOptions, Fold};
@@ -80,4 +81,19 @@ fn check_others(
         );
     }
     Ok(())
+}
+
+impl Scoped for super::SlcCache {
+    const SCOPE: Scope = Scope {
+        area: Area::Media,
+        name: "Pseudo-SLC cache",
+        keys: &["ftl.slc_cache"],
+        modelled: "Host pages go first to blocks of one bit a cell, fixed or lent, and are folded later.",
+        not_modelled: &[
+            "Blocks of the cache do not fail: `device.bad_blocks` is refused.",
+            "Reads disturb no page in SLC mode: `ftl.read_disturb` is refused.",
+            "A fold reads the pages of the cache one by one, as a collection does: no chip folds by itself.",
+            "The cache does not shrink with heat.",
+        ],
+    };
 }

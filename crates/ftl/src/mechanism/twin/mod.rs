@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Domain, Geometry, Lpn, Page, Ppn, Selection, Slot, Unit};
 
 use super::{Agenda, Picked, Placing, Planned, Reported, Restart};
@@ -256,6 +257,16 @@ impl<'a> Pick<'a> {
             group.rest = ((width - (self.lane + len) % width) % width) as u8;
         }
     }
+}
+
+impl Scoped for Twin {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Twin blocks",
+        keys: &["ftl.reclaim_unit"],
+        modelled: "The blocks of one offset on all planes of a die are filled, collected and erased together.",
+        not_modelled: &["Blocks of different offsets are never twins."],
+    };
 }
 
 #[cfg(test)]

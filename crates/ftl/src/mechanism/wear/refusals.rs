@@ -1,5 +1,7 @@
 //! Refusals of wear leveling with active blocks of its own.
 
+use base::scope::{Area, Scope, Scoped};
+
 use super::separates;
 use crate::refusals::{FtlSetup, Refusal};
 
@@ -50,4 +52,14 @@ pub(crate) fn check(setup: &FtlSetup<'_>) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+impl Scoped for super::WearLeveling {
+    const SCOPE: Scope = Scope {
+        area: Area::Ftl,
+        name: "Wear leveling",
+        keys: &["ftl.wear_leveling"],
+        modelled: "Cold data move off the least worn blocks of a plane, to where copies go or to the most worn free block.",
+        not_modelled: &["Wear is not compared across planes."],
+    };
 }

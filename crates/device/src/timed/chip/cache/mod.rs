@@ -7,6 +7,7 @@
 
 mod followers;
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Cause, Die, Duration, Instant, OpKind};
 use config::{Config, model};
 use ftl::Op;
@@ -391,4 +392,17 @@ fn promote(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieR
         (Stage::Array, _) => record.phase = Phase::Array,
         (Stage::None, _) => unreachable!("nothing follows"),
     }
+}
+
+impl Scoped for CacheModes {
+    const SCOPE: Scope = Scope {
+        area: Area::Time,
+        name: "Cache mode",
+        keys: &["device.cache_read", "device.cache_program"],
+        modelled: "A die takes the data of its next program, or sends those of its last read, while its array works.",
+        not_modelled: &[
+            "A failed program is told at its own end, not one operation later.",
+            "There are no cache programs of two passes.",
+        ],
+    };
 }

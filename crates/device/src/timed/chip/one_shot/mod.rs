@@ -9,6 +9,7 @@ mod turns;
 use std::collections::VecDeque;
 
 use base::programming::PROGRAMMING;
+use base::scope::{Area, Scope, Scoped};
 use base::{Block, Cause, Die, Duration, Instant, Page, Ppn, Unit};
 use config::model;
 use ftl::ProgramUnit;
@@ -409,4 +410,17 @@ fn check(config: &config::Config) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+impl Scoped for Wordlines {
+    const SCOPE: Scope = Scope {
+        area: Area::Time,
+        name: "Whole wordlines",
+        keys: &["device.programming"],
+        modelled: "A wordline is programmed as a whole, in one pass or in two.",
+        not_modelled: &[
+            "Pages that wait in the controller for their wordline find room without a limit.",
+            "The array cannot be read between the two passes: the controller answers.",
+        ],
+    };
 }

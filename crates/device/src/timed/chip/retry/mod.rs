@@ -6,6 +6,7 @@
 
 mod again;
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Cause, Die, Duration, Instant, OpKind, PageLayout, Ppn};
 use config::Config;
 use engine::Chance;
@@ -222,4 +223,14 @@ fn correction(context: &mut Context<'_>, ppn: Ppn) -> Correction {
     let reads = flash.nand().blocks()[block.index()].reads;
     let endured = Endured { cycles: *cycles + flash.nand().effective(block) as u32, reads };
     media.read(block, page, endured, context.now)
+}
+
+impl Scoped for Retries {
+    const SCOPE: Scope = Scope {
+        area: Area::Media,
+        name: "Read retries",
+        keys: &["device.media"],
+        modelled: "A page beyond ECC is read again with other voltages, then decoded softly, then given up.",
+        not_modelled: &["ECC takes as long for many errors as for few.", "Without time no page is read again."],
+    };
 }

@@ -7,6 +7,7 @@ mod beside;
 mod operations;
 mod way;
 
+use base::scope::{Area, Scope, Scoped};
 use base::{Die, Domain, Duration, Instant, Ppn, SuspendLimits};
 use config::{Config, model};
 
@@ -157,4 +158,17 @@ fn operation_worked(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: 
     let name = name_of(&record.command);
     bus.record_array(context.device.flash.geometry(), die, &record.command, name, from, context.now);
     None
+}
+
+impl Scoped for Suspend {
+    const SCOPE: Scope = Scope {
+        area: Area::Time,
+        name: "Suspend",
+        keys: &["device.program_suspend", "device.erase_suspend"],
+        modelled: "Programs and erases are suspended for reads, and erases for writes.",
+        not_modelled: &[
+            "The commands of suspend and resume take no time of the channel.",
+            "Copybacks are not suspended.",
+        ],
+    };
 }
