@@ -15,6 +15,7 @@ from ftlab._core import InputError, RunError
 from ftlab.api.configs import Raw, config_argument, defaults_taken
 from ftlab.api.runner import Tell
 from ftlab.api.simulation import DONE, FAILED, Progress, compare, nanoseconds, resolve, run
+from ftlab.base import escape
 from ftlab.cli.live import Live
 from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed, say
 from ftlab.results import output, text
@@ -244,7 +245,7 @@ def _compare(options: argparse.Namespace) -> None:
         if lowest := comparison.lowest:
             sys.stdout.write("\nlowest p99.9\n" + text.listed(lowest, width))
         for note in comparison.notes:
-            sys.stdout.write(f"note: {note}\n")
+            sys.stdout.write(f"note: {escape.terminal(note)}\n")
         if comparison.errors:
             sys.stdout.write("\nfailed\n" + text.listed(comparison.failures, width))
     _tell_files(options, unwritten)

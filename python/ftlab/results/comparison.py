@@ -50,7 +50,12 @@ class Comparison:
     @property
     def reasons(self) -> dict[str, str]:
         """One line for each run that says why it came out as it did."""
-        return reasons(self.figures)
+        noted = [
+            label
+            for label, result in self.results.items()
+            if overload(result) is not None or too_short(result) is not None or stall(result) is not None
+        ]
+        return reasons(self.figures, noted)
 
     @property
     def lowest(self) -> dict[str, str]:
@@ -164,6 +169,7 @@ class Comparison:
 
     def __str__(self) -> str:
         told = [self.table(), *self._and_tenants(), "\nwhy\n", text.listed(self.reasons, 100)]
+        told += [f"note: {escape.terminal(note)}\n" for note in self.notes]
         return "".join([*told, "\nfailed\n", text.listed(self.failures, 100)] if self.errors else told)
 
     def _and_tenants(self) -> list[str]:

@@ -1,13 +1,13 @@
 """One line per run that says why it came out as it did, derived from its figures and those of the reference.
 
 A cause is named only if its figures differ as they are printed, push the way that the runs differ, and differ by enough
-for that. Where none is left the line says so.
+for that. Where none is left the line says so. A line has 25 words at most: what matters most goes in first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ftlab.base.quantities import quantity
@@ -21,6 +21,10 @@ POINTS = 0.02
 """Shares that differ by less than this (2 percentage points) explain nothing."""
 
 
+WORDS = 25
+"""Words of a line at most; a number, its unit and a name count as one each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A difference from the reference that makes a run slower or faster."""
@@ -30,19 +34,22 @@ class Cause:
     effect: float
     """About how strongly: the logarithm of the factor by which it would change the rate, or a guess at it."""
     text: str
+    more: str = ""
+    """What is told behind it where there is room."""
     is_price: bool = False
     """It is the cost of a cause that `buys`, where it pushes the other way."""
     buys: bool = False
     """It trades work for time."""
 
 
-def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
-    """A line for each run. The first run is the reference of the others."""
+def reasons(figures: Mapping[str, Figures], noted: Collection[str] = ()) -> dict[str, str]:
+    """A line for each run. The first run is the reference of the others; of the `noted` ones a note names a cause."""
     runs = iter(figures.items())
     reference, base = next(runs)
-    lines = {reference: f"reference: {alone(base)}."}
+    lines = {reference: f"{alone(base)}."}
     for label, run in runs:
-        lines[label] = f"{_against(run, base, reference)}."
+        is_noted = not {label, reference}.isdisjoint(noted)
+        lines[label] = f"{_against(run, base, reference, is_noted=is_noted)}."
     return lines
 
 
@@ -71,83 +78,97 @@ def lowest(figures: Mapping[str, Figures]) -> dict[str, str]:
 
 
 def _lowest(tails: Mapping[str, float], figures: Mapping[str, Figures]) -> str:
+    if short := [label for label in tails if figures[label].too_short]:
+        runs = f"{short[0]} was" if len(short) == 1 else f"{len(short)} of the runs were"
+        return f"no run is named: {runs} too short to compare, as the notes say."
     best = min(tails, key=tails.__getitem__)
-    # What a run too short for a WAF wrote is no price and no merit.
-    written = {
-        label: waf
-        for label in tails
-        if (waf := figures[label].waf) is not None and not figures[label].too_short
-    }
+    written = {label: waf for label in tails if (waf := figures[label].waf) is not None}
     thrift = min(written, key=written.__getitem__, default=best)
-    is_any = bool(written)
-
-    def at_waf(label: str) -> str:
-        return _at_waf(figures[label], mark=is_any)
-
-    text = f"{duration(tails[best])} with {best}{at_waf(best)}"
+    text = f"{duration(tails[best])} with {best}{_at_waf(figures[best])}"
     if best in written and thrift == best and len(written) == len(tails) > 1:
         text += ", the lowest too"
     near = [label for label, tail in tails.items() if label != best and tail <= tails[best] * (1 + NEAR)]
     if near:
-        also = ", ".join(f"{label} ({duration(tails[label])}{at_waf(label)})" for label in near)
+        also = ", ".join(f"{label} ({duration(tails[label])}{_at_waf(figures[label])})" for label in near)
         text += f"; within {100 * NEAR:.0f} % of that: {also}"
     if thrift != best and thrift not in near and written[thrift] < (figures[best].waf or 0.0) * (1 - SAME):
         text += f". The lowest WAF, {written[thrift]:.2f}, has {thrift}, with a p99.9 of {duration(tails[thrift])}"
-    if not written and any(figures[label].waf is not None for label in tails):
-        text += ". None of the runs is long enough for a WAF"
     return f"{text}."
 
 
-def _at_waf(run: Figures, *, mark: bool) -> str:
-    return "" if run.waf is None else f", at a WAF of {_waf(run, mark=mark)}"
+def _at_waf(run: Figures) -> str:
+    return "" if run.waf is None else f", at a WAF of {run.waf:.2f}"
 
 
-def _waf(run: Figures, *, mark: bool = True) -> str:
-    return f"{run.waf:.2f}{' (too short a run for one)' if mark and run.too_short else ''}"
+def _told(first: str, *parts: tuple[int, Sequence[str]]) -> str:
+    """A line that begins with `first`. Of each other part the longest form goes in for which there is room, of those with
+    the lower rank before others; they stay in their order.
+    """
+    left = WORDS - len(first.split())
+    chosen = [""] * len(parts)
+    for i in sorted(range(len(parts)), key=lambda i: parts[i][0]):
+        fitting = [text for text in parts[i][1] if _words(text) <= left]
+        if fitting:
+            chosen[i] = fitting[0]
+            left -= _words(fitting[0])
+    return first + "".join(chosen)
+
+
+def _words(text: str) -> int:
+    """Words that a text adds to a line; a mark that it begins with stands at the word before."""
+    return len(f"x{text}".split()) - 1
 
 
 def alone(run: Figures) -> str:
     """A run by itself: what its time went to."""
     if run.waf is None:
         if run.die_idle is None:
-            return "nothing was written"
-        return f"nothing was written; dies were idle {_share(run.die_idle)} of the time"
-    parts = [f"WAF {_waf(run)}"]
+            return "reference: nothing was written"
+        return f"reference: nothing was written; dies were idle {_share(run.die_idle)} of the time"
+    parts = []
     if run.victim_valid is not None:
-        parts.append(f"a victim still held {_share(run.victim_valid)} valid pages")
+        parts.append((0, [f", a victim still held {_share(run.victim_valid)} valid pages"]))
     if run.gc_share is not None:
-        parts.append(f"GC took {_share(run.gc_share)} of die time")
+        parts.append((1, [f", GC took {_share(run.gc_share)} of die time"]))
     if run.die_idle is not None:
-        parts.append(f"dies were idle {_share(run.die_idle)}")
+        parts.append((2, [f", dies were idle {_share(run.die_idle)}"]))
     if run.program_us is not None:
-        parts.append(f"a programmed page took {duration(run.program_us)} of die time")
-    return ", ".join(parts)
+        parts.append((3, [f", programming a page took {duration(run.program_us)}"]))
+    return _told(
+        f"reference: WAF {run.waf:.2f}{' (too short a run for one)' if run.too_short else ''}", *parts
+    )
 
 
-def _against(run: Figures, base: Figures, reference: str) -> str:
+def _against(run: Figures, base: Figures, reference: str, *, is_noted: bool) -> str:
     change, slower, size = _outcome(run, base, reference)
     causes = sorted(_causes(run, base), key=lambda cause: -cause.effect)
-    tail = _tails(run, base)
+    # Where the means hardly differ, the tails are what does.
+    tails = (3 if size < NEAR else 6, _tails(run, base))
     if slower is None:
+        if change.startswith(TOO_SHORT):
+            return change
         if not causes:
-            return f"{change}; no share of GC, planes or dies differs either{tail}"
-        return f"{change}, although {causes[0].text}{tail}"
+            return _told(f"{change}; no share of GC, planes or dies differs either", tails)
+        return _told(f"{change}, although {causes[0].text}", tails, (7, [causes[0].more]))
     weight = _leverage(run, base)
     because = [cause for cause in causes if cause.slower == slower and cause.effect * weight >= BESIDE * size]
     despite = [cause for cause in causes if cause.slower != slower]
+    parts: list[tuple[int, Sequence[str]]] = []
     if not because or because[0].effect * weight < ENOUGH * size:
         because = []
-        text = f"{change}; nothing measured explains this difference{_moved(run, base)}{_tail(run, base)}"
+        text = f"{change}; {'the notes say why' if is_noted else 'nothing measured explains this difference'}"
+        parts += [(0, [_moved(run, base)]), (1, [_tail(run, base)])]
     else:
+        text = f"{change}: {because[0].text}"
+        parts.append((4, [because[0].more]))
         second = [cause for cause in because[1:2] if not 0 < cause.effect < MINOR * because[0].effect]
-        text = f"{change}: " + "; ".join(cause.text for cause in (because[0], *second))
+        parts += [(5, [f"; {cause.text}"]) for cause in second]
     bought = not slower and any(cause.buys for cause in because)
     price = [cause.text for cause in despite if cause.is_price and bought]
-    if price:
-        text += f"; at a price: {price[0]}"
-    elif despite:
-        text += f"; although {despite[0].text}"
-    return text + tail
+    if price or despite:
+        other = price[0] if price else despite[0].text
+        parts.append((2, [f"; but {other}", f"; but {other.partition(';')[0]}"]))
+    return _told(text, *parts, tails)
 
 
 def _leverage(run: Figures, base: Figures) -> float:
@@ -164,7 +185,11 @@ def _moved(run: Figures, base: Figures) -> str:
     """That the same work was done at other times."""
     if run.gc_schedule == base.gc_schedule or not (run.gc_per_gb or base.gc_per_gb):
         return ""
-    return f", but GC ran at other times (`{run.gc_schedule}` against `{base.gc_schedule}`)"
+    return f", but GC ran at other times (`{run.gc_schedule}`, not `{base.gc_schedule}`)"
+
+
+TOO_SHORT = "no WAF to compare"
+"""The outcome of runs without time that have none."""
 
 
 def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | None, float]:
@@ -174,6 +199,8 @@ def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | N
     for name, mine, theirs, more_is_slower in _measures(run, base):
         if mine is None or theirs is None or theirs <= 0:
             continue
+        if name == "WAF" and (run.too_short or base.too_short):
+            return f"{TOO_SHORT} with {reference}: the notes say which run was too short", None, 0.0
         if mine <= 0:
             return f"no {name} at all against {reference}", more_is_slower is False, 0.0
         ratio = mine / theirs - 1
@@ -213,10 +240,11 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
         mine, theirs = run.waf, base.waf
     if not mine or not theirs or abs(mine / theirs - 1) < SAME or (mine > theirs) != (run.waf > base.waf):
         return None
-    parts = [f"WAF is {run.waf:.2f} against {base.waf:.2f}"]
+    text, more = f"WAF {run.waf:.2f} against {base.waf:.2f}", ""
     if run.waf_units and base.waf_units and abs(run.waf_units / base.waf_units - 1) < SAME:
         less = "less" if run.waf > base.waf else "more"
-        parts[0] += f" ({run.waf_units:.2f} in pages in both: {less} of a programmed page is the host's data)"
+        text += f", as {less} of a programmed page is the host's data"
+        return Cause(run.waf > base.waf, _factor(mine, theirs), text, is_price=True)
     valid, other = run.victim_valid, base.victim_valid
     if valid is not None and other is not None and (valid - other) * (run.waf - base.waf) > 0:
         # Without a digit more, victims that are nearly full may look the same.
@@ -225,14 +253,16 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
         held = f"a victim held {full} valid pages against {theirs_full}"
         if full != theirs_full:
             # Without time the difference in WAF is what is being explained.
-            parts = [*parts, f"as {held}"] if run.iops is not None else [held]
+            if run.iops is not None:
+                return Cause(run.waf > base.waf, _factor(mine, theirs), text, f", as {held}", is_price=True)
+            text = held
     if (
         run.gc_share is not None
         and base.gc_share is not None
         and _share(run.gc_share) != _share(base.gc_share)
     ):
-        parts.append(f"and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}")
-    return Cause(run.waf > base.waf, _factor(mine, theirs), ", ".join(parts), is_price=True)
+        more = f", and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}"
+    return Cause(run.waf > base.waf, _factor(mine, theirs), text, more, is_price=True)
 
 
 def _schedule(run: Figures, base: Figures) -> Cause | None:
@@ -245,26 +275,26 @@ def _schedule(run: Figures, base: Figures) -> Cause | None:
     if _share(run.gc_forward or 0.0) == _share(base.gc_forward or 0.0):
         # Neither schedule began what the other did not: there is more or less to collect, which is in the WAF.
         return None
-    text = (
-        f"requests waited for {figure(mine)} whole collections per GB written against {figure(theirs)}, as "
-        f"{_collected(run)}, {_collected(base)}"
-    )
+    text = f"{_collected(run)}; {_collected(base)}"
+    more = f" ({figure(mine)} whole collections per GB in the way of writes against {figure(theirs)})"
     # However few are left: when GC runs is what was changed.
-    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text, buys=True)
+    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text, more, buys=True)
 
 
 HOW = {
-    "paced": "emptied {} of its victims in step with the host's writes, a few pages after each",
-    "background": "collected {} of its victims ahead of need, while dies were idle",
-    "forwarding": "collected {} of its victims ahead of need, while there was nothing to write",
-    "cycle-filling": "collected {} of its victims ahead of need, while others were collected",
+    "paced": "moved {} of its victims a few pages at a time",
+    "background": "collected {} of its victims while idle",
+    "forwarding": "collected {} of its victims while nothing was written",
+    "cycle-filling": "collected {} of its victims while others were collected",
 }
 """The use that a GC schedule makes of the share of its victims for which no request waits."""
 
 
 def _collected(run: Figures) -> str:
-    how = HOW.get(run.gc_schedule, "collected {} of its victims ahead of need")
-    return f"`{run.gc_schedule}` {how.format(_share(run.gc_forward or 0.0))}"
+    share = _share(run.gc_forward or 0.0)
+    if share == _share(0.0):
+        return f"`{run.gc_schedule}` moved none ahead"
+    return f"`{run.gc_schedule}` {HOW.get(run.gc_schedule, 'moved {} of its victims ahead').format(share)}"
 
 
 def _preemption(run: Figures, base: Figures) -> Cause | None:
@@ -283,14 +313,16 @@ def _buffer(run: Figures, base: Figures) -> Cause | None:
         return None
     if abs(mine - theirs) <= POINTS * max(mine, theirs):
         return None
-    took = f"{duration(mine)} against {duration(theirs)} on average"
+    took = f"{duration(mine)} against {duration(theirs)}"
     if run.buffer == "none":
-        text = f"a write is done when it is programmed, not when it is in a buffer ({_sized(base)}): {took}"
+        text = f"a write ends when programmed, not in a buffer ({_sized(base)}): {took}"
     elif mine < theirs:
-        text = f"a write is done when it is in the buffer ({_sized(run)}), {_instead(base)}: {took}"
+        instead = "when programmed" if base.buffer == "none" else f"in {_sized(base)}"
+        text = f"a write ends in the buffer ({_sized(run)}), not {instead}: {took}"
     else:
         text = f"a write waits for room in the buffer ({_sized(run)}): {took}"
-    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text + _taken_together(run, base))
+    effect = 1 + abs(mine - theirs) / max(mine, theirs)
+    return Cause(mine > theirs, effect, text, _taken_together(run, base))
 
 
 def _flushes(run: Figures, base: Figures) -> Cause | None:
@@ -299,11 +331,12 @@ def _flushes(run: Figures, base: Figures) -> Cause | None:
     safe, other = run.power_loss == "protected", base.power_loss == "protected"
     if safe == other or mine is None or theirs is None or duration(mine) == duration(theirs):
         return None
-    is_safe = "is protected from power loss, so a FLUSH is done at once"
-    is_lost = "is volatile, so a FLUSH waits for programs"
-    text = (
-        f"the buffer {is_safe if safe else is_lost}: {duration(mine)} against {duration(theirs)} on average"
+    how = (
+        "a protected buffer ends a FLUSH at once"
+        if safe
+        else "a FLUSH waits until a volatile buffer is programmed"
     )
+    text = f"{how}: {duration(mine)} against {duration(theirs)}"
     return Cause(mine > theirs, abs(mine - theirs) / max(mine, theirs), text)
 
 
@@ -311,15 +344,11 @@ def _sized(run: Figures) -> str:
     return f"`{run.buffer}`" if run.buffer_size is None else f"`{run.buffer}`, {quantity(run.buffer_size)}"
 
 
-def _instead(base: Figures) -> str:
-    return "not when it is programmed" if base.buffer == "none" else f"not in one of {_sized(base)}"
-
-
 def _taken_together(run: Figures, base: Figures) -> str:
     mine, theirs = run.programs_per_page, base.programs_per_page
     if mine is None or not theirs or mine > theirs * (1 - POINTS):
         return ""
-    return f", and newer data took the place of {_share(1 - mine / theirs)} of the pages before they were programmed"
+    return f", and newer data replaced {_share(1 - mine / theirs)} of the pages in it"
 
 
 def _order(run: Figures, base: Figures) -> Cause | None:
@@ -327,9 +356,9 @@ def _order(run: Figures, base: Figures) -> Cause | None:
         return None
     is_late = run.scheduler == "fifo"
     how = (
-        "`fifo` sends reads and collections as they come, not those first and these last"
+        "`fifo` sends reads and collections as they come"
         if is_late
-        else "`paq` sends reads first and collections last, not as they come"
+        else "`paq` sends reads first and collections last"
     )
     for kind, mine, theirs in _means(run, base):
         if (mine > theirs) == is_late:
@@ -348,18 +377,15 @@ def _means(run: Figures, base: Figures) -> Iterator[tuple[str, float, float]]:
 
 
 def _both(mine: float, theirs: float) -> str:
-    return f"{duration(mine)} against {duration(theirs)} on average"
+    return f"{duration(mine)} against {duration(theirs)}"
 
 
 def _bound(run: Figures, base: Figures) -> Cause | None:
     """Reads go first for ever, or for so long."""
     if run.max_wait == base.max_wait:
         return None
-    told = [
-        f"for {one.max_wait} at most" if one.max_wait else "for as long as there are any"
-        for one in (run, base)
-    ]
-    text = f"reads go before writes and their collections {told[0]}, not {told[1]}"
+    told = [f"for {one.max_wait}" if one.max_wait else "for ever" for one in (run, base)]
+    text = f"reads go before writes {told[0]}, not {told[1]}"
     for kind, mine, theirs in reversed(list(_means(run, base))):
         return Cause(mine > theirs, _factor(mine, theirs), f"{text}: a {kind} took {_both(mine, theirs)}")
     return None
@@ -376,9 +402,9 @@ def _interrupts(run: Figures, base: Figures) -> Cause | None:
         # Then something else counts for more.
         return None
     how = (
-        "reads are served between the steps of a collection, not after it"
+        "reads are served between the steps of a collection"
         if run.reads_interrupt_gc
-        else "reads wait until a collection of their die is over, not for a step of it"
+        else "reads wait until a collection is over"
     )
     return Cause(mine > theirs, _factor(mine, theirs), f"{how}: {_both(mine, theirs)}")
 
@@ -393,18 +419,18 @@ def _suspends(run: Figures, base: Figures) -> Cause | None:
     if not sum(does.suspends[kind] for kind in kinds):
         return None
     often = " and ".join(f"{count(does.suspends[kind])} {kind}" for kind in kinds)
-    cost = "" if does.suspend_share is None else f", which took {_share(does.suspend_share)} of die time"
     told = (
-        f"reads no longer wait for {' and '.join(kinds)} ({often} were suspended for them{cost})"
+        f"reads no longer wait for {' and '.join(kinds)}"
         if does is run
-        else f"reads wait until {' and '.join(kinds)} are over ({often} were suspended for them there)"
+        else f"reads wait until {' and '.join(kinds)} are over"
     )
+    more = f" ({often} suspended{'' if does is run else ' there'})"
     policies = ("gc_schedule", "scheduler", "max_wait", "buffer", "buffer_size")
     if any(getattr(run, policy) != getattr(base, policy) for policy in policies):
         # Then reads do not wait longer or shorter for this alone.
-        return Cause(does is base, 0.5, told)
-    took = f": a read took {duration(mine)} against {duration(theirs)} on average"
-    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), told + took)
+        return Cause(does is base, 0.5, told, more)
+    effect = 1 + abs(mine - theirs) / max(mine, theirs)
+    return Cause(mine > theirs, effect, f"{told}: a read took {_both(mine, theirs)}", more)
 
 
 def _programming(run: Figures, base: Figures) -> Cause | None:
@@ -413,11 +439,11 @@ def _programming(run: Figures, base: Figures) -> Cause | None:
     if not _one_by_one(run, base) or mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
         return None
     how = (
-        f"pages are programmed one by one, not the {base.wordline_pages} of a wordline at once"
+        "pages are programmed one by one"
         if run.programming == "page"
-        else f"the {run.wordline_pages} pages of a wordline are programmed at once, not one by one"
+        else f"the {run.wordline_pages} pages of a wordline are programmed at once"
     )
-    took = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
+    took = f"a page took {duration(mine)} against {duration(theirs)}"
     return Cause(mine > theirs, _factor(mine, theirs), f"{how}: {took}")
 
 
@@ -436,28 +462,17 @@ def _passes(run: Figures, base: Figures) -> Cause | None:
         return None
     if _share(1 - mine) == _share(1 - theirs):
         return None
-    busy = f"channels were busy {_share(1 - mine)} of the time against {_share(1 - theirs)}"
-    text = (
-        f"data are sent twice, once for each pass ({busy}), and a write is done after the second one, which waits "
-        "for the next wordline"
-        if twice
-        else f"data are sent once, not for two passes ({busy}), and a write waits for no second pass"
-    )
-    if run.read_us.mean is not None and base.read_us.mean is not None:
-        text += f"; the controller {'answers' if twice else 'no longer answers'} reads between the passes"
-    return Cause(twice, 1 - (mine if twice else theirs), text)
+    busy = f"channels were busy {_share(1 - mine)} against {_share(1 - theirs)}"
+    text = f"data are sent {'twice' if twice else 'once, not twice'}: {busy}"
+    more = f", and writes wait for {'both passes' if twice else 'one pass'}"
+    return Cause(twice, 1 - (mine if twice else theirs), text, more)
 
 
 def _filled(run: Figures, base: Figures) -> Cause | None:
     """Wordlines that writes wait for until they are filled up."""
     if abs(run.filled - base.filled) < POINTS or not run.waf or not base.waf:
         return None
-    if run.filled > base.filled:
-        waited = "until their wordlines were filled up"
-    else:
-        waited = f"for {'fewer wordlines' if run.filled else 'no wordline'} to be filled up"
-    dummies = f"{_share(run.filled)} of the programmed pages were dummies against {_share(base.filled)}"
-    text = f"writes waited {waited}: {dummies}"
+    text = f"{_share(run.filled)} of programs filled up wordlines against {_share(base.filled)}"
     # Of a difference in WAF this is the reason.
     return Cause(run.filled > base.filled, 1 + _factor(run.waf, base.waf), text)
 
@@ -466,21 +481,21 @@ def _planes(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.program_us, base.program_us
     if mine is None or not theirs or abs(mine / theirs - 1) < POINTS or _one_by_one(run, base):
         return None
-    text = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
+    text, more = f"programming a page took {duration(mine)} against {duration(theirs)}", ""
     more_suspends = (run.suspend_share or 0.0) - (base.suspend_share or 0.0)
     if run.suspended != base.suspended and more_suspends * (mine - theirs) > 0:
-        text += f", {'with' if mine > theirs else 'without'} the time of suspends and resumes"
+        more = f", {'with' if mine > theirs else 'without'} the time of suspends and resumes"
     elif run.array == base.array:
         # With equal chips, what changes the mean is how many planes work at once.
-        text += f", as {'fewer' if mine > theirs else 'more'} planes of a die were programmed at once"
-    return Cause(mine > theirs, _factor(mine, theirs), text)
+        more = f", as {'fewer' if mine > theirs else 'more'} planes worked at once"
+    return Cause(mine > theirs, _factor(mine, theirs), text, more)
 
 
 def _dies(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.die_idle, base.die_idle
     if mine is None or theirs is None or abs(mine - theirs) < POINTS or run.open_loop:
         return None
-    text = f"dies were idle {_share(mine)} of the time against {_share(theirs)}"
+    text, more = f"dies were idle {_share(mine)} against {_share(theirs)}", ""
     if mine > theirs:
         # In a closed loop the queue is never empty.
         waited = run.channel_idle is not None and run.channel_idle < NEAR
@@ -491,15 +506,15 @@ def _dies(run: Figures, base: Figures) -> Cause | None:
         and run.die_imbalance > base.die_imbalance + 0.1
         and mine > theirs
     ):
-        text += f" (the busiest die had {_share(run.die_imbalance)} more to do than the mean)"
-    return Cause(mine > theirs, min(10.0, _factor(1 - mine, 1 - theirs)), text)
+        more = f" (the busiest had {_share(run.die_imbalance)} more to do)"
+    return Cause(mine > theirs, min(10.0, _factor(1 - mine, 1 - theirs)), text, more)
 
 
 def _tail(run: Figures, base: Figures) -> str:
     """Where the latencies differ, when the shares do not say."""
     for name, mine, theirs in (("p99.99", run.p9999_us, base.p9999_us), ("p99", run.p99_us, base.p99_us)):
         if mine is not None and theirs and abs(mine / theirs - 1) > 0.1:
-            return f"; {name} latency is {duration(mine)} against {duration(theirs)}"
+            return f"; {name} latency {duration(mine)} against {duration(theirs)}"
     return ""
 
 
@@ -507,17 +522,20 @@ APART = 1.25
 """Tails that differ by less than this factor are not told."""
 
 
-def _tails(run: Figures, base: Figures) -> str:
-    """The tails of reads and writes, each where it differs."""
+def _tails(run: Figures, base: Figures) -> list[str]:
+    """The tails of reads and writes, each where it differs; and the one that differs most alone."""
+    tails = (
+        ("reads", run.read_us.p999, base.read_us.p999),
+        ("writes", run.write_us.p999, base.write_us.p999),
+    )
     told = [
-        f"of {kind} {duration(mine)} against {duration(theirs)}"
-        for kind, mine, theirs in (
-            ("reads", run.read_us.p999, base.read_us.p999),
-            ("writes", run.write_us.p999, base.write_us.p999),
-        )
+        (_factor(mine, theirs), f"of {kind} {duration(mine)} against {duration(theirs)}")
+        for kind, mine, theirs in tails
         if mine and theirs and not 1 / APART < mine / theirs < APART
     ]
-    return f". p99.9 {', '.join(told)}" if told else ""
+    if not told:
+        return []
+    return [f". p99.9 {', '.join(text for _, text in told)}", f". p99.9 {max(told)[1]}"]
 
 
 def _change(ratio: float, name: str, reference: str) -> str:
