@@ -97,8 +97,8 @@ class Flash:
 
 
 TBM = Flash("tbm", "mlc", 8192, 2, (75_000,) * 2, (1_600_000,) * 2, 5_000_000, 200_000_000, 0, None, 0)
-MODERN_TLC = Flash(
-    "modern-tlc", "tlc", 16384, 4, (50_000, 60_000, 75_000), (400_000, 600_000, 800_000), 3_500_000,
+STACK = Flash(
+    "stack", "tlc", 16384, 4, (50_000, 60_000, 75_000), (400_000, 600_000, 800_000), 3_500_000,
     1_600_000_000, 300, 12_800_000_000, 2_000,
 )  # fmt: skip
 
@@ -318,6 +318,6 @@ def _mark(figure: Figure, text: str) -> str:
 
 def latency_bandwidth(out: Path, command: str) -> list[Figure]:
     """Measures both devices and keeps ``latency-bandwidth.json`` in `out`."""
-    figures = [(flash, latencies(flash), bandwidths(flash)) for flash in (TBM, MODERN_TLC)]
+    figures = [(flash, latencies(flash), bandwidths(flash)) for flash in (TBM, STACK)]
     report.write(out / "latency-bandwidth.json", markdown(figures), command)
     return [f for _, latency, bandwidth in figures for f in (*latency, *bandwidth)]

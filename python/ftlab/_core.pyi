@@ -179,8 +179,8 @@ class Device:
 def conform_victim(name: str, policy: Any, lives: int) -> int:
     """Puts a victim policy through lives of units at random; how many steps that were."""
 
-def presets() -> list[tuple[str, str, str]]:
-    """Name, one line, and TOML text of every preset."""
+def presets() -> list[tuple[str, str, str, bool]]:
+    """Name, one line, and TOML text of every preset, and whether it is the device of a paper."""
 
 def registry() -> str:
     """Seams, choices and generators with their parameters, as JSON text."""

@@ -23,6 +23,7 @@ from ftlab import _core
 from ftlab.api import runner
 from ftlab.api.configs import Config, Raw, set_list
 from ftlab.api.simulation import Job, nanoseconds
+from ftlab.base.quantities import in_bytes
 
 QUICK = {"workload.requests": 2000, "run.precondition": "none"}
 
@@ -135,18 +136,18 @@ class Failing:
 
 
 def test_what_fails_does_not_stop_the_others(tiny: Path, tmp_path: Path) -> None:
-    vary = {"ftl.victim": ["greedy", "gredy", Failing, "fifo"]}
+    vary = {"ftl.victim": ["greedy", Failing, "fifo"]}
     quick = {"run.executor": "count", "workload.requests": 300}
     heard: dict[str, str] = {}
     made = ftlab.compare(tiny, vary=vary, sets=quick, out=tmp_path / "out", plots=False,
                          progress=lambda label, now: heard.update({label: now.phase}))  # fmt: skip
     failed = "test_api:Failing"
-    assert list(made.results) == ["greedy", "fifo"] and list(made.errors) == ["gredy", failed]
-    assert "unknown victim policy `gredy`" in made.errors["gredy"] and "on purpose" in made.errors[failed]
-    assert heard == {"greedy": "done", "gredy": "failed", failed: "failed", "fifo": "done"}
+    assert list(made.results) == ["greedy", "fifo"] and list(made.errors) == [failed]
+    assert "on purpose" in made.errors[failed]
+    assert heard == {"greedy": "done", failed: "failed", "fifo": "done"}
     again = ftlab.Comparison.load(tmp_path / "out")
     assert again.errors == made.errors and list(again.results) == list(made.results)
-    assert "unknown victim policy" in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
+    assert "on purpose" in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
     # What is finished is kept until the rest is.
     assert (tmp_path / "out" / ".ftlab-runs").is_dir()
     ftlab.compare(
@@ -156,7 +157,7 @@ def test_what_fails_does_not_stop_the_others(tiny: Path, tmp_path: Path) -> None
     with pytest.raises(ftlab.ConfigError, match="gredy"):
         ftlab.compare(tiny, vary={"ftl.victim": ["gredy", "fif"]})
     with pytest.raises(ftlab.RunError, match="on purpose"):
-        ftlab.compare(tiny, vary={"ftl.victim": ["gredy", Failing]}, sets=quick)
+        ftlab.compare(tiny, vary={"ftl.victim": [Failing]}, sets=quick)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,9 @@ def test_results_are_equal_if_what_they_say_is(tiny: Path, tmp_path: Path) -> No
 
 
 def test_a_comparison_is_a_frame_and_prints(tiny: Path) -> None:
-    made = ftlab.compare(tiny, vary={"ftl.victim": ["greedy", "gredy", "fifo"]}, sets=QUICK)
+    runs = {name: ftlab.resolve(tiny, sets={**QUICK, "ftl.victim": name}) for name in ("greedy", "fifo")}
+    broken = {**runs["greedy"], "ftl": {"victim": "gredy"}}
+    made = ftlab.compare({"greedy": runs["greedy"], "gredy": broken, "fifo": runs["fifo"]})
     table = made.arrow()
     assert table.column("label").to_pylist() == ["greedy", "fifo", "gredy"]
     assert table.column("error").to_pylist()[:2] == [None, None]
@@ -307,6 +310,74 @@ def test_a_run_that_fails_half_way_does_not_stop_a_comparison(tiny: Path, tmp_pa
     bad.write_text("\n".join([*lines, "not a line"]) + "\n", encoding="utf-8")
     made = ftlab.compare({"bad": ftlab.resolve(tiny, trace=bad), "good": ftlab.resolve(tiny, sets=QUICK)})
     assert "bad.csv:51" in made.errors["bad"] and list(made.results) == ["good"]
+    bad.unlink()
+    gone = {"gone": ftlab.resolve(tiny, trace=bad), "good": ftlab.resolve(tiny, sets=QUICK)}
+    made = ftlab.compare(gone, out=tmp_path / "out", plots=False)
+    assert "bad.csv" in made.errors["gone"] and list(made.results) == ["good"]
+
+
+def test_values_that_nothing_can_have_are_refused_before_the_first_run(tiny: Path) -> None:
+    heard: list[str] = []
+    vary = {"ftl.victim": ["greedy", "gredy"], "device.blocks_per_plane": [2, 40, 60]}
+    with pytest.raises(ftlab.ConfigError) as refused:
+        ftlab.compare(tiny, vary=vary, sets=QUICK, progress=lambda label, now: heard.append(now.phase))
+    said = str(refused.value)
+    assert (
+        "unknown victim policy `gredy`" in said and "blocks_per_plane" in said and "nothing was run" in said
+    )
+    assert set(heard) <= {"failed"}
+    # One that only some of the configurations cannot have does not stop the others; nor does a missing file.
+    made = ftlab.compare({"good": tiny, "bad": "no-such.toml"}, vary={"ftl.victim": ["greedy"]}, sets=QUICK)
+    assert [*made.results, *made.errors] == ["good greedy", "bad greedy"]
+
+
+def test_a_dictionary_of_sections_is_one_configuration(tiny: Path) -> None:
+    whole = ftlab.resolve(tiny, sets=QUICK)
+    made = ftlab.compare(whole)
+    assert list(made.results) == ["config"]
+    small = {
+        "device": whole["device"],
+        "workload": {"requests": 9, "generator": "uniform"},
+        "run": whole["run"],
+    }
+    for config in ({"preset": "tbm-small", **small}, {**whole, **small}):
+        (result,) = ftlab.compare(config).results.values()
+        assert result.summary["host"]["writes"] == 9
+    assert list(ftlab.compare({"one": whole, "device": whole}).results) == ["one", "device"]
+    with pytest.raises(ftlab.ConfigError, match="worklod"):
+        ftlab.compare({"preset": "tbm-small", "worklod": {"requests": 9}})
+
+
+def test_a_configuration_is_read_from_json(tmp_path: Path, tiny: Path) -> None:
+    """As a run that failed leaves one to be repeated."""
+    whole = ftlab.resolve(tiny, sets=QUICK)
+    (tmp_path / "kept.json").write_text(json.dumps(whole), encoding="utf-8")
+    assert ftlab.resolve(tmp_path / "kept.json") == whole
+    (tmp_path / "broken.json").write_text("[1]", encoding="utf-8")
+    with pytest.raises(ftlab.ConfigError, match="the config is no JSON object"):
+        ftlab.resolve(tmp_path / "broken.json")
+
+
+def test_a_capacity_is_rounded_to_whole_pages_with_a_note(tiny: Path) -> None:
+    size = in_bytes(ftlab.resolve(tiny)["device"]["user_capacity"])
+    result = ftlab.run(tiny, sets={**QUICK, "device.user_capacity": f"{size - 1000}B"})
+    [note] = [note for note in result.summary["notes"] if "no whole number of pages" in note]
+    assert str(size - 1000) in note and note in ftlab.compare([tiny], sets={
+        **QUICK, "device.user_capacity": f"{size - 1000}B"}).notes  # fmt: skip
+    assert in_bytes(result.summary["config"]["device"]["user_capacity"]) < size
+
+
+def test_over_provisioning_on_top_of_a_capacity_without_blocks() -> None:
+    """Blocks follow from both: the capacity stays what the file says."""
+    load = 'workload.generator = "uniform"\nworkload.requests = 9\n'
+    text = f'{load}device.user_capacity = "8GiB"\n'
+    for op in (0.1, 0.3):
+        device = ftlab.resolve(text, sets={"device.over_provisioning": op})["device"]
+        assert in_bytes(device["user_capacity"]) == 8 << 30
+        assert op <= device["over_provisioning"] < op + 0.02
+    given = f'{load}device.over_provisioning = 0.3\ndevice.user_capacity = "4GiB"\n'
+    device = ftlab.resolve(given, sets={"device.user_capacity": "8GiB"})["device"]
+    assert in_bytes(device["user_capacity"]) == 8 << 30 and device["over_provisioning"] >= 0.3
 
 
 def test_errors_are_of_their_kind(tiny: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import ftlab
 from evidence import closed_forms, latency_bandwidth, map_units
 from evidence.closed_forms import Measurement, Point, Policy
-from evidence.latency_bandwidth import MODERN_TLC, TBM, Flash
+from evidence.latency_bandwidth import STACK, TBM, Flash
 from ftlab.theory import formulas
 
 REPOSITORY = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_pages_of_the_closed_forms(tmp_path: Path) -> None:
     assert (tmp_path / "points.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("flash", [TBM, MODERN_TLC])
+@pytest.mark.parametrize("flash", [TBM, STACK])
 def test_the_times_are_those_of_the_preset(flash: Flash) -> None:
     workload = {"generator": "uniform", "volume": "1x"}
     ours = ftlab.resolve({**flash.config(), "workload": workload})["device"]
@@ -106,11 +106,11 @@ def test_formulas_worked_out_by_hand() -> None:
     assert (TBM.bus_ns, TBM.dram_ns) == (40_960, 0)
     assert (TBM.read(0), TBM.read(1, 2)) == (75_000 + 40_960, 75_000 + 2 * 40_960)
     assert TBM.program(0, 2) == 1_600_000 + 2 * 40_960
-    assert MODERN_TLC.read(2) == 300 + 75_000 + 10_240
-    assert MODERN_TLC.program(1, 4) == 600_000 + 4 * (300 + 10_240)
+    assert STACK.read(2) == 300 + 75_000 + 10_240
+    assert STACK.program(1, 4) == 600_000 + 4 * (300 + 10_240)
 
 
-@pytest.mark.parametrize("flash", [TBM, MODERN_TLC])
+@pytest.mark.parametrize("flash", [TBM, STACK])
 def test_latencies_are_exact(flash: Flash) -> None:
     figures = latency_bandwidth.latencies(flash)
     assert len(figures) >= 8

@@ -76,6 +76,16 @@ def test_every_form_of_a_table_is_the_same_trace(tiny: Path, parquet: Path, tmp_
     assert summary["workload"]["format"] == "table" and summary["workload"]["columns_guessed"]
 
 
+def test_one_operation_for_all_rows(tiny: Path) -> None:
+    table = frame().drop(columns="op")
+    columns = "time=ts_us:us,op=W,offset=lba:sector,size=bytes"
+    summary = package.run(tiny, trace=table, columns=columns).summary
+    assert (summary["host"]["reads"], summary["host"]["writes"]) == (0, ROWS)
+    assert summary["config"]["workload"]["trace_columns"].startswith("op=W,time=ts_us:us")
+    with pytest.raises(package.InputError, match=r"no column for `op`.*`op=W`: all are writes"):
+        package.run(tiny, trace=table, columns=columns.replace("op=W,", ""))
+
+
 def test_a_parquet_file_may_stand_in_a_configuration_and_in_a_comparison(
     ftlab: Ftlab, tiny: Path, parquet: Path
 ) -> None:

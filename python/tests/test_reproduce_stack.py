@@ -102,7 +102,7 @@ def test_every_subset_is_a_device_that_can_be_run() -> None:
             run = STUDY.run(Point(ZIPF, members, 1), None, scale)
             run.job().resolve()
             assert (run.sets["ftl.reclaim_unit"] == "twin") is ("TBM" in members)
-            assert run.preset == "modern-tlc-small"
+            assert run.preset == "stack"
 
 
 def resolved(members: tuple[str, ...], base: str = TODAY) -> dict[str, Any]:

@@ -171,14 +171,13 @@ pub(crate) struct DriveRun {
 
 impl DriveRun {
     /// The presets of drives, with a part of their blocks.
-    const PRESETS: [&'static str; 7] = [
+    const PRESETS: [&'static str; 6] = [
         "client-tlc-small",
         "client-tlc-slc-small",
         "client-qlc-small",
         "enterprise-tlc-small",
         "qlc-small",
         "qlc-dense-small",
-        "modern-tlc-small",
     ];
 
     /// Every drive under every load.

@@ -79,7 +79,7 @@ impl Mechanism {
             Mechanism::HybridMapping => "gcf-cf",
             Mechanism::RestrictedCopyback => "rcftl-small",
             Mechanism::ReadDisturb => "ipr",
-            Mechanism::Stack => "modern-tlc-small",
+            Mechanism::Stack => "stack",
         }
     }
 

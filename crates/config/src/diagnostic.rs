@@ -140,9 +140,21 @@ pub(crate) struct Problems {
     shown: Vec<Diagnostic>,
     /// How many came after those.
     more: usize,
+    /// Changes that were made to what was written, and that are no problem.
+    notes: Vec<String>,
 }
 
 impl Problems {
+    /// Says that something was taken otherwise than it was written.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// The notes so far.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         if !self.is_one_too_many() {
             self.shown.push(diagnostic);
@@ -185,7 +197,7 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Problems in the order of the text, those of the command line last; `base` is the place of the others.
     pub(crate) fn sorted(problems: Problems, base: &OriginPlace) -> Diagnostics {
-        let Problems { shown: mut list, more } = problems;
+        let Problems { shown: mut list, more, .. } = problems;
         for diagnostic in &mut list {
             diagnostic.place.get_or_insert_with(|| base.clone());
         }

@@ -253,7 +253,7 @@ const BEFORE_FTL: &[Key] = &[
         "user_capacity",
         Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
         "",
-        "Bytes that the host may address; a multiple of the page size. Default: from `over_provisioning`, rounded \
+        "Bytes that the host may address, rounded down to whole pages. Default: from `over_provisioning`, rounded \
          down to a whole page.",
     ),
     key(
@@ -542,7 +542,8 @@ const AFTER_FTL: &[Key] = &[
         "",
         "Which column of the trace is what, for a table in none of the formats (trace): `time=2:us,op=3,offset=5,size=6`, by \
          number from 1 or by name in the first row. Times are `s`, `ms`, `us`, `ns` or `100ns`; offset and size `B`, \
-         `sector`, `KiB` or `4KiB`; an op is a word, or with `op=3:r0w1` or `r1w0` a number. Also `device`.",
+         `sector`, `KiB` or `4KiB`; an op is a word, or with `op=3:r0w1` or `r1w0` a number; `op=W` stands for all. Also `device`, `hint`, and \
+         `separator`, such as `pipe`.",
     ),
     key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
     key(

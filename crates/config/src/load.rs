@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The beginning of a config, under the layers.
 #[derive(Clone, Debug)]
 pub enum Base {
-    /// A file.
+    /// A file of TOML, or of JSON where its name ends with `.json`.
     File(PathBuf),
     /// A preset by name.
     Preset(String),
@@ -60,10 +60,14 @@ impl Base {
     /// When the file is no config.
     pub fn read(self, interrupt: &Interrupt) -> Result<Base, Diagnostics> {
         match &self {
-            Base::File(path) => match read(path, interrupt) {
-                Ok(text) => Ok(Base::Text { name: clean(&path.to_string_lossy()), text }),
-                Err(problem) => Err(problem.into()),
-            },
+            Base::File(path) => {
+                let name = clean(&path.to_string_lossy());
+                let text = read(path, interrupt)?;
+                if is_json(path) {
+                    return Ok(Base::Object { object: object(&name, &text)?, name });
+                }
+                Ok(Base::Text { name, text })
+            }
             _ => Ok(self),
         }
     }
@@ -76,8 +80,13 @@ impl Base {
                 None => Err(vec![presets::unknown(name, PRESETS)]),
             },
             Base::File(path) => {
+                let name = clean(&path.to_string_lossy());
                 let text = read(path, &Interrupt::default()).map_err(|error| vec![error])?;
-                document::parse(&Arc::new(Origin::Text { name: clean(&path.to_string_lossy()), text }))
+                if is_json(path) {
+                    let object = object(&name, &text).map_err(|error| vec![error])?;
+                    return Ok(document::from_json(&name, &object, ""));
+                }
+                document::parse(&Arc::new(Origin::Text { name, text }))
             }
             Base::Text { name, text } => {
                 document::parse(&Arc::new(Origin::Text { name: name.clone(), text: text.clone() }))
@@ -93,6 +102,20 @@ impl Base {
             Base::Text { name, .. } | Base::Object { name, .. } => name.clone(),
         })
     }
+}
+
+/// True for a file that holds JSON by its name: such as a run that failed leaves to be repeated.
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+/// The keys of a file of JSON.
+fn object(name: &str, text: &str) -> Result<serde_json::Map<String, serde_json::Value>, Diagnostic> {
+    serde_json::from_str(text).map_err(|error| {
+        Diagnostic::new("the config is no JSON object")
+            .at(&OriginPlace::named(name.to_owned()))
+            .label(format!("{error}; expected an object of the keys that a TOML file has"))
+    })
 }
 
 fn read_preset(preset: &Preset) -> Result<Vec<KeyValue>, Vec<Diagnostic>> {
@@ -150,6 +173,8 @@ pub struct Loaded {
     tree: Tree,
     /// The base as a whole, for keys that were not given.
     base: OriginPlace,
+    /// Values that were taken otherwise than they were written.
+    pub notes: Vec<String>,
 }
 
 impl Loaded {
@@ -190,9 +215,11 @@ pub fn load(base: &Base, sets: &[String], trace: Option<&str>, registry: &Regist
     let Some(tree) = tree else { return Err(Diagnostics::sorted(problems, &base.place())) };
     let mut reader = Reader { tree: &tree, keys: &keys, problems };
     let config = resolve(&mut reader, registry);
-    let problems = reader.problems;
+    let mut problems = reader.problems;
     match config {
-        Some(config) if problems.is_empty() => Ok(Loaded { config, tree, base: base.place() }),
+        Some(config) if problems.is_empty() => {
+            Ok(Loaded { config, tree, base: base.place(), notes: problems.take_notes() })
+        }
         _ => Err(Diagnostics::sorted(problems, &base.place())),
     }
 }

@@ -18,7 +18,16 @@ pub struct Preset {
     own: &'static str,
 }
 
+/// The first preset that is the device of a paper; drives are before it.
+const FIRST_OF_PAPERS: &str = "tbm";
+
 impl Preset {
+    /// True for the device of a paper or of a study, false for a drive.
+    pub fn is_of_paper(&self) -> bool {
+        let place = |name| PRESETS.iter().position(|preset| preset.name == name);
+        place(self.name) >= place(FIRST_OF_PAPERS)
+    }
+
     /// One line about it: the file's first comment.
     pub fn description(&self) -> &'static str {
         self.own.lines().next().unwrap_or("").trim_start_matches('#').trim()
@@ -48,9 +57,8 @@ macro_rules! presets {
     };
 }
 
+// Drives first, then the devices of papers.
 presets!(
-    "tbm",
-    "tbm-small",
     "client-tlc",
     "client-tlc-small",
     "client-tlc-slc",
@@ -63,8 +71,9 @@ presets!(
     "qlc-small",
     "qlc-dense",
     "qlc-dense-small",
-    "modern-tlc",
-    "modern-tlc-small",
+    "tbm",
+    "tbm-small",
+    "stack",
     "gcmix-px",
     "gcmix-p",
     "gcmix-pm",
@@ -226,7 +235,7 @@ mod tests {
     use super::*;
 
     const ROOT: &str = "# A drive.\n#\n# Of ours.\n\n\
-        [device]\nchannels = 8                   # many\n# cell: one of four\ncell = \"tlc\"\n\
+        [device]\nchannels = 8                   # many\n# cell: one of four\ncell = \"tlc\"\nblocks_per_plane = 64\n\
         user_capacity = \"8GiB\"\nover_provisioning = 0.1\n\n\
         [device.timing]\nread = \"50us\"                  # fast\n                               # indeed\n\n\
         [ftl]\nallocation = \"F2\"\nbinding = \"dynamic\"\nwrite_buffer.fifo.size = \"1MiB\"\nwrite_buffer.fifo.flush = \"free\"\n";
@@ -267,6 +276,7 @@ mod tests {
         # cell: one of four
         # Less.
         cell = "slc"
+        blocks_per_plane = 64
         user_capacity = "4GiB"   # half
 
         [device.timing]

@@ -66,9 +66,11 @@ pub fn reference_page(registry: &Registry) -> String {
     for key in TENANT_KEYS {
         let _ = writeln!(page, "| `{}` | {} | {} | {} |", key.name, cell(&takes(key)), default(key), cell(key.doc));
     }
-    page.push_str("\n## Presets\n\n| preset | what it is |\n|---|---|\n");
-    for preset in PRESETS {
-        let _ = writeln!(page, "| `{}` | {} |", preset.name, cell(preset.description()));
+    for (title, of_papers) in [("Presets: drives", false), ("Presets: devices of papers", true)] {
+        let _ = write!(page, "\n## {title}\n\n| preset | what it is |\n|---|---|\n");
+        for preset in PRESETS.iter().filter(|preset| preset.is_of_paper() == of_papers) {
+            let _ = writeln!(page, "| `{}` | {} |", preset.name, cell(preset.description()));
+        }
     }
     page
 }

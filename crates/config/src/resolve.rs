@@ -184,7 +184,7 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
     }
     let capacity = reader.size("device.user_capacity");
     let (capacity, raw, page_size) = (capacity?, raw?, page_size?);
-    whole_pages(reader, capacity, page_size)?;
+    let capacity = whole_pages(reader, capacity, page_size)?;
     if capacity >= raw {
         let title = format!("a user capacity of {} leaves no spare space", print_size(capacity));
         let enough = enough_blocks(reader, raw, capacity, ratio)
@@ -242,16 +242,22 @@ fn capacity_of(raw: u64, ratio: f64, step: u64) -> u64 {
     ((raw as f64 / (1.0 + ratio) / step as f64) as u64).min(raw / step - 1) * step
 }
 
-fn whole_pages(reader: &mut Reader<'_>, capacity: u64, page_size: u64) -> Option<()> {
-    let rest = capacity % page_size;
-    if rest == 0 {
-        return Some(());
+/// The capacity in whole pages: sizes of drives, such as 100 GB, are seldom a multiple of a page.
+fn whole_pages(reader: &mut Reader<'_>, capacity: u64, page_size: u64) -> Option<u64> {
+    let whole = capacity - capacity % page_size;
+    if whole == 0 {
+        let title = format!("`device.user_capacity` is not a whole number of pages of {}", print_size(page_size));
+        let near = nearest(std::iter::once(page_size));
+        reader.clash(&["device.user_capacity", "device.page_size"], title, format!("{capacity} bytes; {near}"));
+        return None;
     }
-    let below = capacity - rest;
-    let near = nearest([Some(below), below.checked_add(page_size)].into_iter().flatten().filter(|size| *size > 0));
-    let title = format!("`device.user_capacity` is not a whole number of pages of {}", print_size(page_size));
-    reader.clash(&["device.user_capacity", "device.page_size"], title, format!("{capacity} bytes; {near}"));
-    None
+    if whole < capacity {
+        reader.problems.note(format!(
+            "a user capacity of {capacity} bytes is no whole number of pages of {}: it is {whole}",
+            print_size(page_size)
+        ));
+    }
+    Some(whole)
 }
 
 /// The sizes that could have been meant.

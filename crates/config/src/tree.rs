@@ -25,8 +25,10 @@ pub(crate) struct Tree {
     layers: u32,
 }
 
-/// Two ways of saying the same thing: a layer that uses one replaces both of the layers below.
+/// Two ways of saying the same thing where the blocks are given: a layer that uses one replaces both of the layers below.
+/// Where they are not, blocks follow from both.
 const CAPACITY: &[&str] = &["device.user_capacity", "device.over_provisioning"];
+const BLOCKS: &str = "device.blocks_per_plane";
 
 impl Tree {
     pub(crate) fn get(&self, path: &str) -> Option<&Leaf> {
@@ -99,7 +101,8 @@ impl Tree {
 /// The keys that a layer gives up to one above it, besides those that the upper one gives anew.
 pub(crate) fn given_up(lower: impl Fn(&str) -> bool, upper: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let mut gone = Vec::new();
-    if CAPACITY.iter().any(|path| upper(path)) {
+    let are_given = lower(BLOCKS) || upper(BLOCKS) || !lower(CAPACITY[0]) && !upper(CAPACITY[0]);
+    if CAPACITY.iter().any(|path| upper(path)) && are_given {
         gone.extend(CAPACITY);
     }
     // Which binding is possible follows from the allocation.

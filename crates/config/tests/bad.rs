@@ -239,7 +239,6 @@ fn geometry_and_capacity() {
             "[device]\nchannels = 256\nchips_per_channel = 256\ndies_per_chip = 64\nplanes_per_die = 16\n\
              pages_per_block = 65534\n",
             "[device]\nblocks_per_plane = 128\nuser_capacity = \"16GiB\"\n",
-            "[device]\nuser_capacity = \"10000000kB\"\n",
             "[device]\nuser_capacity = \"1000B\"\n",
             "[device]\nblocks_per_plane = 128\nuser_capacity = \"15GiB\"\nover_provisioning = 0.28\n",
             "[device]\nblocks_per_plane = 128\nuser_capacity = \"15GiB\"\nover_provisioning = 0.0667001\n",
@@ -392,9 +391,8 @@ fn presets() {
             "preset = 4\n",
             "preset = \"tbm\"\n[device]\ncell = \"tlc\"\n",
             "preset = \"tbm\"\n[device]\nblocks_per_plane = 100\n",
-            "preset = \"modern-tlc\"\n[device]\ncell = \"mlc\"\n",
-            "preset = \"modern-tlc\"\n[device]\npage_size = \"10KiB\"\n",
-            "preset = \"modern-tlc\"\n[workload]\nrequest_size = \"1MiB\"\nfootprint = \"512KiB\"\n",
+            "preset = \"stack\"\n[device]\ncell = \"mlc\"\n",
+            "preset = \"stack\"\n[workload]\nrequest_size = \"1MiB\"\nfootprint = \"512KiB\"\n",
         ]),
     );
 }

@@ -93,8 +93,7 @@ fn presets_give_every_key() {
                 // Blocks may follow from the capacity and the spare space.
                 let follows = key == "blocks_per_plane" && given.contains_key("over_provisioning")
                     // The depth of a drive follows from the loop; papers say theirs.
-                    || key == "queue_depth" && preset.name.contains("-tlc")
-                    || key == "queue_depth" && preset.name.contains("qlc");
+                    || key == "queue_depth" && (!preset.is_of_paper() || preset.name == "stack");
                 assert!(given.contains_key(key) || follows, "{}: {section}.{key}", preset.name);
             }
         }
@@ -103,7 +102,7 @@ fn presets_give_every_key() {
 
 #[test]
 fn read_limits_are_those_of_the_cell_or_given() {
-    let limit = |sets: &[&str]| on("modern-tlc-small", sets).device.wear.read_limit;
+    let limit = |sets: &[&str]| on("stack", sets).device.wear.read_limit;
     assert_eq!(limit(&[]), None);
     assert_eq!(limit(&["device.wear.read_limit=cell"]), Some([10_000, 100_000]));
     let mlc =
@@ -117,7 +116,7 @@ fn read_limits_are_those_of_the_cell_or_given() {
 
 #[test]
 fn small_twins_differ_in_blocks_alone() {
-    for name in ["tbm", "modern-tlc"] {
+    for name in ["tbm"] {
         let (full, small) = (on(name, &[]).device, on(&format!("{name}-small"), &[]).device);
         assert_eq!(small.blocks_per_plane * 16, full.blocks_per_plane);
         assert_eq!(small.user_capacity * 16, full.user_capacity);
@@ -360,10 +359,10 @@ fn footprints_and_volumes_are_parts_of_the_user_capacity() {
 
 #[test]
 fn times_per_page_type() {
-    let config = on("modern-tlc", &[]);
+    let config = on("stack", &[]);
     assert_eq!(config.device.cell, Cell::Tlc);
     assert_eq!(config.device.timing.read.len(), 3);
-    assert_eq!(on("modern-tlc", &["device.timing.read=50us"]).device.timing.read, [Duration::from_us(50); 3]);
+    assert_eq!(on("stack", &["device.timing.read=50us"]).device.timing.read, [Duration::from_us(50); 3]);
 }
 
 #[test]
@@ -414,7 +413,8 @@ fn the_reference_page_is_current() {
         "## `[device.timing]`",
         "## `[host]`",
         "## `[run]`",
-        "## Presets",
+        "## Presets: drives",
+        "## Presets: devices of papers",
     ] {
         assert_eq!(section(&page, name), section(committed, name), "{name}: docs/config.md is out of date");
     }

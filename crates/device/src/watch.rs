@@ -62,6 +62,7 @@ impl<'a> Watch<'a> {
             requests: counters.requests(),
             bytes_written: counters.bytes_written,
             fraction,
+            erases: counters.block_erases(),
         };
         if progress(&moment) { Ok(()) } else { Err(RunError::Stopped) }
     }

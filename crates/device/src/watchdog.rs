@@ -55,6 +55,11 @@ impl Watchdog {
         (self.steps, self.served, *self.then) = (0, 0, Counters::default());
     }
 
+    /// Nothing of the host is in the device: what it does by itself is no work for a request, however long a pause is.
+    pub(crate) fn rests(&mut self, counters: &Counters) {
+        (self.steps, self.served, *self.then) = (0, served(counters) + self.trims, *counters);
+    }
+
     /// A page is trimmed.
     #[inline]
     pub(crate) fn trims(&mut self) {
@@ -154,5 +159,28 @@ pub(crate) fn caught<D: AsRef<Device>, T>(
             Err(described((*device).as_ref(), "a page of the host waits, or a map entry"))
         }
         Err(panic) => resume_unwind(panic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts with so many erases by wear leveling.
+    fn erases(count: u64) -> Counters {
+        let mut counters = Counters::default();
+        counters.ops[Cause::Wear as usize][OpKind::Erase as usize] = count;
+        counters
+    }
+
+    #[test]
+    fn work_of_a_pause_is_none_for_a_request() {
+        let dog = || Watchdog { bound: 1000, steps: 0, trims: 0, served: 0, then: Box::default() };
+        let mut awake = dog();
+        assert!(!awake.stands_still(&erases(1000)) && awake.stands_still(&erases(1001)));
+        // A long pause, and then a request that comes while the device is at work.
+        let mut rested = dog();
+        rested.rests(&erases(5000));
+        assert!(!rested.stands_still(&erases(6000)) && rested.stands_still(&erases(6001)));
     }
 }

@@ -15,4 +15,6 @@ pub struct Progress {
     pub bytes_written: u64,
     /// How much of the phase is done, 0..1, where its end is known.
     pub fraction: Option<f64>,
+    /// Blocks erased in this phase.
+    pub erases: u64,
 }

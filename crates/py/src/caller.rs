@@ -37,6 +37,7 @@ impl Caller {
             requests: 0,
             bytes_written: 0,
             fraction: None,
+            erases: 0,
         };
         let state = CallState { due: Instant::now() + ASK_EVERY, last, raised: None };
         Caller(Arc::new(Inner { progress, state: Mutex::new(state) }))
@@ -86,7 +87,8 @@ impl Caller {
     fn call(&self, py: Python<'_>, now: &Progress) -> PyResult<()> {
         py.check_signals()?;
         if let Some(progress) = &self.0.progress {
-            let arguments = (now.phase, now.simulated.seconds(), now.requests, now.bytes_written, now.fraction);
+            let arguments =
+                (now.phase, now.simulated.seconds(), now.requests, now.bytes_written, now.fraction, now.erases);
             progress.call1(py, arguments)?;
         }
         Ok(())

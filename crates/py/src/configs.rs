@@ -172,10 +172,13 @@ pub(crate) fn resolve(
     )
 }
 
-/// Name, one line, and TOML text of every preset.
+/// Name, one line, and TOML text of every preset, and whether it is the device of a paper.
 #[pyfunction]
-pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
-    config::PRESETS.iter().map(|preset| (preset.name, preset.description(), preset.text())).collect()
+pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str, bool)> {
+    config::PRESETS
+        .iter()
+        .map(|preset| (preset.name, preset.description(), preset.text(), preset.is_of_paper()))
+        .collect()
 }
 
 /// Features of the chips, seams and generators, with choices and their parameters, as JSON text.

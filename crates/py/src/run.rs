@@ -1,10 +1,11 @@
 //! One simulation.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::hash::{Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
 
 use base::Instant as SimulatedInstant;
-use config::Config;
+use config::{Config, Loaded};
 use device::{Options, Outcome, TimelineSpec};
 use metrics::Progress;
 use pyo3::prelude::*;
@@ -17,7 +18,7 @@ use crate::{configs, errors, guard, tables};
 /// Runs one simulation, or of a configuration that asks for samples the one of this number, with the interpreter released; returns the summary as JSON text, the tables, and what of its
 /// files could not be written.
 ///
-/// `progress(phase, simulated_s, requests, bytes_written, fraction)` is called about ten times a second. An
+/// `progress(phase, simulated_s, requests, bytes_written, fraction, erases)` is called about ten times a second. An
 /// exception that it raises, or Ctrl-C on the main thread, stops the run and is raised here.
 #[pyfunction]
 #[pyo3(signature = (
@@ -44,7 +45,7 @@ pub(crate) fn run<'py>(
         let caller = Caller::new(progress);
         let (trace, saves_state) = (trace.as_deref(), save_state.is_some());
         let loaded = py.detach(|| configs::load_to_run(kind, &source, &sets, trace, saves_state, &caller));
-        let whole = caller.result(loaded, |error| error)?.config;
+        let Loaded { config: whole, notes, .. } = caller.result(loaded, |error| error)?;
         seed.set(Some(whole.run.seed));
         let config = configs::simulated(&whole, sample);
         if saves_state && whole.run.sample.is_some() {
@@ -70,11 +71,14 @@ pub(crate) fn run<'py>(
             )),
             error => errors::run(error),
         })
-        .map(|outcome| (outcome, whole))
+        .map(|outcome| (outcome, whole, notes))
     })?;
-    let (Outcome { mut summary, tables, unwritten }, whole) = outcome;
+    let (Outcome { mut summary, tables, unwritten }, whole, notes) = outcome;
     summary["config"] = config::to_json(&whole);
     summary["seed"] = whole.run.seed.into();
+    if !notes.is_empty() {
+        summary["rounded"] = notes.into();
+    }
     Ok((summary.to_string(), tables::to_python(py, tables)?, unwritten))
 }
 
@@ -87,10 +91,13 @@ fn of_all(now: &Progress, whole: &Config, sample: u32) -> Progress {
 /// The command that repeats a run.
 fn replay_line(kind: &str, source: &Given, sets: &[String], trace: Option<&str>, seed: Option<u64>) -> String {
     let mut line = String::from("ftlab run ");
-    line.push_str(&match kind {
-        "file" | "argument" => quoted(&source.path().to_string_lossy()),
-        _ => quoted(&format!("<{kind} of {} bytes>", source.path().as_os_str().len())),
-    });
+    let config = match kind {
+        "file" | "argument" => source.path(),
+        // One that was in memory lies beside, for whoever is to repeat the run.
+        _ => keep(kind, &source.path())
+            .unwrap_or_else(|| PathBuf::from(format!("<{kind} of {} bytes>", source.path().as_os_str().len()))),
+    };
+    line.push_str(&quoted(&config.to_string_lossy()));
     for set in sets {
         line.push_str(&format!(" --set {}", quoted(set)));
     }
@@ -102,6 +109,17 @@ fn replay_line(kind: &str, source: &Given, sets: &[String], trace: Option<&str>,
         None => line.push_str(&format!("  # ftlab {}", env!("CARGO_PKG_VERSION"))),
     }
     line
+}
+
+/// Writes a configuration that was in memory to a file that is called after its content; its name, if there is room for it
+/// in the working directory or among temporary files.
+fn keep(kind: &str, config: &Path) -> Option<PathBuf> {
+    let text = config.to_str()?;
+    let mut hasher = std::hash::DefaultHasher::new();
+    text.hash(&mut hasher);
+    let name = format!("ftlab-replay-{:016x}.{}", hasher.finish(), if kind == "json" { "json" } else { "toml" });
+    let there = [PathBuf::from(&name), std::env::temp_dir().join(&name)];
+    there.into_iter().find(|path| std::fs::write(path, text).is_ok())
 }
 
 /// As a shell reads it.

@@ -54,7 +54,8 @@ pub enum TraceError {
     /// The file's beginning is in no format known here.
     #[error(
         "{path}: not a trace in a known format: it begins with `{excerpt}`; expected one of {known}\n\
-         hint: of any other table, `--columns time=1:us,op=2,offset=3,size=4` (`workload.trace_columns`) says which column is what"
+         hint: of any other table, `--columns time=1:us,op=2,offset=3,size=4` (`workload.trace_columns`) says which column is what; \
+         `op=W` stands for all where there is no column of operations"
     )]
     UnknownFormat {
         /// The file.
@@ -63,6 +64,16 @@ pub enum TraceError {
         excerpt: String,
         /// The names of the formats.
         known: String,
+    },
+    /// A recording of which another tool makes a trace.
+    #[error("{path}: {what}; expected a trace\nhint: {remedy}")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// The recording.
+        what: &'static str,
+        /// The tool.
+        remedy: String,
     },
     /// A format was asked for by a name that does not exist.
     #[error("unknown trace format `{name}`; expected one of {known}")]

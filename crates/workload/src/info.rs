@@ -60,12 +60,17 @@ pub struct Info {
     pub duration_s: f64,
     /// Mean time between data requests, in milliseconds.
     pub inter_arrival_ms_mean: f64,
+    /// True where requests follow each other faster than any drive takes them, so that the unit of time can hardly be right.
+    pub unit_doubtful: bool,
     /// Requests of the reordering window.
     pub reorder_window: usize,
     /// The counts of the reader.
     #[serde(flatten)]
     pub counts: Counts,
 }
+
+/// Mean nanoseconds between requests below which the unit of time is doubted: a million requests a second over a whole trace.
+pub const GAP_MIN_NS: f64 = 1000.0;
 
 /// Reads a whole trace and adds it up.
 ///
@@ -176,6 +181,7 @@ impl Sums {
             devices: self.devices.len() as u64,
             duration_s: span_ns * 1e-9,
             inter_arrival_ms_mean: ratio(span_ns, data.saturating_sub(1) as f64) * 1e-6,
+            unit_doubtful: span_ns > 0.0 && span_ns < data.saturating_sub(1) as f64 * GAP_MIN_NS,
             reorder_window: trace.window(),
             counts,
         }

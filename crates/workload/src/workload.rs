@@ -40,6 +40,8 @@ pub struct Tally {
     pub postfua_dropped: u64,
     /// Rows of another clock than the rest, dropped.
     pub stray_times: u64,
+    /// Dispatches of a request that its device had given back, dropped.
+    pub requeued: u64,
     /// Discards left out by `discards = "ignore"`.
     pub discards_ignored: u64,
     /// Requests moved by `out_of_range = "wrap"`.
@@ -66,6 +68,7 @@ impl Tally {
             backwards_times,
             postfua_dropped,
             stray_times,
+            requeued,
             discards_ignored,
             wrapped,
             split,
@@ -82,6 +85,7 @@ impl Tally {
         *backwards_times += other.backwards_times;
         *postfua_dropped += other.postfua_dropped;
         *stray_times += other.stray_times;
+        *requeued += other.requeued;
         *discards_ignored += other.discards_ignored;
         *wrapped += other.wrapped;
         *split += other.split;
@@ -98,6 +102,7 @@ impl Tally {
         self.backwards_times += counts.backwards_times;
         self.postfua_dropped += counts.postfua_dropped;
         self.stray_times += counts.stray_times;
+        self.requeued += counts.requeued;
     }
 }
 

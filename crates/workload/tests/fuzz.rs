@@ -23,6 +23,9 @@ const VALID: &[&str] = &[
     "version,time,op,size,lbn\n1,5633898368802,2a,512,42932745\n1,5633898745540,35,0,0\n",
     "419,W,8792731648,16384,1577808144360767\n",
     "1538323200,12910952128,128,0,1063\n",
+    "8,0 1 1 0.0 6 D W 8 + 8 [a]\n8,0 1 2 0.1 6 R W 8 + 8 [0]\n8,0 1 3 0.2 6 D W 8 + 8 [a]\n8,0 1 4 0.3 6 D N 8 + 8 [a]\n",
+    "a-1 [0] .... 1.5: block_rq_issue: 8,0 WS 4096 () 8 + 8 [a]\nb-1 [0] .... 1.6: block_rq_requeue: 8,0 WS () 8 + 8 [0]\n",
+    "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)\n0.5 a b 1 sda W 8 4096 0.10 0.20\n",
 ];
 
 /// What mutations like to insert.

@@ -68,6 +68,15 @@ class Source:
         return Path(self.text).stem if self.kind in ("file", "argument") else "config"
 
 
+SECTIONS = frozenset(("preset", "device", "ftl", "host", "workload", "tenant", "run"))
+"""The keys of a configuration at its top."""
+
+
+def is_configuration(tree: Mapping[str, Any]) -> bool:
+    """True for a dictionary that is a configuration, and not one of configurations by label."""
+    return bool(tree) and ("preset" in tree or SECTIONS.issuperset(tree))
+
+
 def config_argument(word: str) -> str | Path:
     """A configuration as the command line has it: a preset or a file, never TOML text, even with a `=` in it."""
     return Path(word) if "=" in word or "\n" in word else word

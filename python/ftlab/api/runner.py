@@ -161,6 +161,11 @@ def stopping(
     return tell
 
 
+def _rate(runs: float) -> str:
+    """Runs an hour, without powers of ten."""
+    return f"{runs:,.0f}" if runs >= 10 else f"{runs:.2g}"
+
+
 CLEAR = "\r\x1b[K"
 """Empties the line that a terminal's cursor is in."""
 
@@ -209,8 +214,11 @@ class Tell:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._show:
-            self._stream.write(CLEAR)
+        with suppress(OSError, ValueError):
+            if self._show:
+                self._stream.write(CLEAR)
+            if isinstance(error, KeyboardInterrupt) and self._runs:
+                self._stream.write(f"reached: {self.summary()}\n")
             self._stream.flush()
 
     def note(self, message: str) -> None:
@@ -266,7 +274,7 @@ class Tell:
             f"{self._runs - self._finished} left"
         )
         made, hours = self._finished - self._there, (self._clock() - self._since) / 3600
-        rate = [f"{made / hours:,.3g} runs an hour"] if made and hours > 0 else []
+        rate = [f"{_rate(made / hours)} runs an hour"] if made and hours > 0 else []
         told = [*rate, *filter(None, [self._left()])]
         return "; ".join([line, ", ".join(told)] if told else [line])
 

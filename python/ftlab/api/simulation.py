@@ -22,7 +22,7 @@ from ftlab.api import bound as bound_of
 from ftlab.api import runner, tenants
 from ftlab.api import until as ends
 from ftlab.api.aged_states import States, run_kept
-from ftlab.api.configs import Config, Sets, Source, plain, set_list
+from ftlab.api.configs import Config, Sets, Source, is_configuration, plain, set_list
 from ftlab.api.keys import exclude_each_other, loses
 from ftlab.base import arguments
 from ftlab.results import output, sampling, text
@@ -61,6 +61,8 @@ class Progress(NamedTuple):
     """Bytes written by the host in this phase."""
     fraction: float | None
     """How much of the phase is done, 0..1, where its end is known."""
+    erases: int = 0
+    """Blocks erased in this phase."""
 
 
 def run(
@@ -113,6 +115,8 @@ def run(
     if until is not None:
         job = Job.of(config, [*set_list(sets), *ends.settings(until, job.resolve())], trace, columns)
     tell = arguments.function(progress, "progress")
+    if until is not None and tell is not None:
+        tell = ends.by_erases(tell, job.resolve())
     window = _window(timeline_window)
     files = {
         what: None if file is None else arguments.file_name(file, what)
@@ -166,7 +170,8 @@ def compare(
     why. Runs that differ only in what does not age a device share the aged device, which changes no figure.
 
     Args:
-        configs: configurations, or configurations by label; a single string or path is one configuration.
+        configs: configurations, or configurations by label; a single string or path is one configuration, and so is a
+            dictionary whose keys are those of a configuration, such as `preset` and `workload`.
         vary: for every key a list of values; each configuration is run with each combination of them.
         sets: settings for all runs.
         trace: a trace for all runs, as :func:`run` takes it.
@@ -191,6 +196,7 @@ def compare(
     if bound:
         everything += bound_of.bounds(everything)
     usable, errors = _usable(everything, tell)
+    _check_values(vary or {}, everything, errors)
     is_of_tenants = len(everything) == len(usable) == 1 and tenants.has_several(everything[0])
     threads = at_once(list(usable.values()), jobs)
     writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
@@ -232,7 +238,7 @@ def compare(
 
 def presets() -> dict[str, str]:
     """The built-in configurations by name: the whole of each as TOML text, with the comments of those it builds on."""
-    return {name: text for name, _, text in _core.presets()}
+    return {name: text for name, _, text, _ in _core.presets()}
 
 
 def resolve(config: Config, *, sets: Sets = (), trace: Trace | None = None) -> dict[str, Any]:
@@ -372,7 +378,7 @@ def plan(
     Raises:
         ConfigError: there is nothing to compare, or a key has no values to vary over.
     """
-    if isinstance(configs, str | PathLike):
+    if isinstance(configs, str | PathLike) or (isinstance(configs, Mapping) and is_configuration(configs)):
         configs = [configs]
     named: Iterable[tuple[str | None, Config]] = (
         [(arguments.text(label, "a label of `configs`"), config) for label, config in configs.items()]
@@ -558,6 +564,27 @@ def _usable(
     return usable, errors
 
 
+def _check_values(
+    vary: Mapping[str, Sequence[Any]], jobs: Sequence[Job], errors: Mapping[str, Error]
+) -> None:
+    """Refuses values that none of the configurations can have, before the first run: they are mistakes, not drives.
+
+    Raises:
+        ConfigError: there is such a value.
+    """
+    wrong: dict[str, Error] = {}
+    for key, values in vary.items():
+        for value in values:
+            setting = set_list({key: value})[0]
+            having = [job for job in jobs if setting in job.sets]
+            if having and all(job.label in errors for job in having):
+                wrong.setdefault(str(errors[having[0].label]), errors[having[0].label])
+    if wrong:
+        first, *others = wrong.values()
+        told = "".join(f"\n{other}" for other in others)
+        raise ConfigError(f"{first}{told}\nhint: nothing was run; leave out what cannot be, or mend it")
+
+
 def _worst(errors: Sequence[object]) -> Error:
     """The error of a comparison without a result: of a failed run, or else of a configuration that cannot be used."""
     found = [error for error in errors if isinstance(error, Error)]
@@ -575,9 +602,11 @@ def _run_all(
     it is finished. Aged states lie in `place` meanwhile.
     """
     resolved = [job.resolve() for job in jobs]
-    keys = ["" if store is None else runner.key_of(job) for job in jobs]
+    keys = ["" if store is None else _key(job) for job in jobs]
     # A kept run that is damaged is nobody's but ours: it is made again.
-    kept = [None if store is None else store.take(key, Result.load, lambda _: None) for key in keys]
+    kept = [
+        None if store is None or not key else store.take(key, Result.load, lambda _: None) for key in keys
+    ]
     missing = [i for i, result in enumerate(kept) if result is None]
     states = States(place, [resolved[i] for i in missing])
 
@@ -593,7 +622,7 @@ def _run_all(
         except (RunError, InputError, ConfigError) as error:
             tell(job.label, Progress(FAILED, 0.0, 0, 0, 1.0))
             return error
-        if store is not None:
+        if store is not None and keys[i]:
             # Without room for it the run is not lost: it is printed, and the end says what cannot be written.
             with suppress(InputError, RunError):
                 runner.keep(store, keys[i], result)
@@ -609,6 +638,14 @@ def _run_all(
         made = runner.in_threads(one, order, threads)
     found = {jobs[i].label: result for i, result in enumerate(kept) if result is not None}
     return {**found, **{jobs[missing[n]].label: result for n, result in zip(order, made, strict=True)}}
+
+
+def _key(job: Job) -> str:
+    """The key under which a result is kept; none where a file of it cannot be read, which the run itself will say."""
+    try:
+        return runner.key_of(job)
+    except InputError:
+        return ""
 
 
 def _done(result: Result) -> Progress:

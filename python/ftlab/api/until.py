@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ftlab._core import InputError
+
+if TYPE_CHECKING:
+    from ftlab.api.simulation import Progress
 
 END_OF_LIFE = "end-of-life"
 """The end of a run at the end of its device's life."""
@@ -32,6 +36,29 @@ def settings(until: str, resolved: Mapping[str, Any]) -> list[str]:
         )
     ends = FOR_EVER_REPLAYED if "trace" in resolved["workload"] else FOR_EVER
     return [f"{key}={value}" for key, value in ends.items()]
+
+
+def by_erases(
+    tell: Callable[[Progress], object], resolved: Mapping[str, Any]
+) -> Callable[[Progress], object]:
+    """A progress function that is told how much of the device's life is over: of the erases that its blocks live, on
+    average, how many there were. The end of the workload, which never comes, says nothing.
+    """
+    device = resolved["device"]
+    blocks = math.prod(device[name] for name in PARTS)
+    model = device["bad_blocks"]
+    parameters = next(iter(model.values())) if isinstance(model, Mapping) else {}
+    life = parameters.get("life") or device["wear"]["pe_cycles"]
+
+    def told(now: Progress) -> object:
+        lived = now.erases / (blocks * life) if now.phase == "run" else now.fraction
+        return tell(now._replace(fraction=None if lived is None else min(lived, 0.99)))
+
+    return told
+
+
+PARTS = ("channels", "chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane")
+"""Whose numbers together are that of the blocks."""
 
 
 def _name(choice: str | Mapping[str, Any]) -> str:

@@ -77,14 +77,25 @@ def add_completion(command: Parser) -> None:
 
 
 def _presets(options: argparse.Namespace) -> None:
-    known = {name: (line, toml) for name, line, toml in _core.presets()}
+    known = {name: (line, toml, of_paper) for name, line, toml, of_paper in _core.presets()}
     if options.name is None:
         if options.json:
             sys.stdout.write(
-                output.json_text({"presets": [{"name": n, "doc": d} for n, (d, _) in known.items()]})
+                output.json_text(
+                    {"presets": [{"name": n, "doc": d, "paper": p} for n, (d, _, p) in known.items()]}
+                )
             )
         else:
-            sys.stdout.write(text.columns([[name, line] for name, (line, _) in known.items()]) + "\n")
+            groups = {"drives": False, "devices of papers": True}
+            listed = [
+                f"{title}\n"
+                + text.columns(
+                    [[name, line] for name, (line, _, paper) in known.items() if paper == of_papers],
+                    indent="  ",
+                )
+                for title, of_papers in groups.items()
+            ]
+            sys.stdout.write("\n\n".join(listed) + "\n")
         return
     if options.name not in known:
         raise pointed(Parser.argv, at(options.name), f"unknown preset `{options.name}`", one_of(known),
@@ -318,7 +329,7 @@ def schema() -> dict[str, Any]:
         if section.get("is_array"):
             tables[section["name"]] = _array(section, tables)
     top = _object("A configuration of ftlab")
-    presets = [name for name, _, _ in _core.presets()]
+    presets = [name for name, *_ in _core.presets()]
     top["properties"] = {
         "preset": {"description": "What the configuration starts from", "enum": presets},
         **{name: table for name, table in tables.items() if "." not in name},
@@ -351,7 +362,7 @@ def bash(top: argparse.ArgumentParser) -> str:
         f'        "{path}") words="{" ".join(words)}" ;;' for path, words in sorted(_words(top, "").items())
     )
     commands = "|".join(f'"{path}"' for path in sorted(_words(top, "")) if path)
-    presets = " ".join(name for name, _, _ in _core.presets())
+    presets = " ".join(name for name, *_ in _core.presets())
     keys = " ".join(f"{key}=" for key in known())
     return (
         BASH.replace("CASES", cases)
@@ -382,7 +393,7 @@ def zsh(top: argparse.ArgumentParser) -> str:
 
 def fish(top: argparse.ArgumentParser) -> str:
     """A script for fish: the same words, with what each command and option is for."""
-    lines = [FISH.replace("PRESETS", " ".join(name for name, _, _ in _core.presets()))
+    lines = [FISH.replace("PRESETS", " ".join(name for name, *_ in _core.presets()))
              .replace("KEYS", " ".join(known()))]  # fmt: skip
     lines += _fish(top, ())
     return "\n".join(lines) + "\n"

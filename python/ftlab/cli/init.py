@@ -64,7 +64,7 @@ NUMBERS = (
     Number("--capacity", "device.user_capacity", "512GiB", "user capacity",
            "what the host may address; blocks_per_plane follows from it"),
     Number("--op", "device.over_provisioning", "7%", "over-provisioning, spare ÷ user capacity",
-           "spare ÷ user capacity, at least", besides=f", and {HELD} blocks of each plane"),
+           "spare ÷ user capacity, in whole blocks", besides=f", and {HELD} blocks of each plane"),
     Number("--t-read", "device.timing.read", "50us", "array read time (tR)",
            "tR; a list has one for each page type: [\"45us\", \"55us\", \"70us\"]", listed=True),
     Number("--t-program", "device.timing.program", "700us", "program time of a page (tPROG)",
@@ -185,7 +185,7 @@ def _init(options: argparse.Namespace) -> None:
     toml = written(given, options.trace)
     config = check(toml)
     save(place, toml, replaces=options.force)
-    spare = text.percent(config["device"]["over_provisioning"])
+    spare = _spare_of(config).replace("%", " %")
     name = escape.terminal(str(path))
     sys.stdout.write(
         f"{name}: {text.capacity(config)} for the user, over-provisioning {spare}, "
@@ -226,19 +226,40 @@ def written(given: Mapping[str, str], trace: str | None = None) -> str:
         # A drive of a few pages: what fills up flash pages of several units is much of its spare space.
         lines, toml = whole, _composed(given, whole, rounded, trace)
     try:
-        spare = spare_blocks(check(toml))
+        config = check(toml)
     except ConfigError:
         # What is wrong with it is for who asked to say.
         return toml
-    if spare >= FEW:
-        return toml
+    if (spare := spare_blocks(config)) >= FEW:
+        return _in_whole_blocks(toml, config, given, lines, rounded, trace)
     late = Line("1", f"and it begins as late as it can, for a plane has {spare} spare blocks")
     lines = {
         name: at
         for key, line in lines.items()
         for name, at in ((key, line), *([(LOW, late)] if key == FREE else []))
     }
-    return _composed(given, lines, rounded, trace)
+    toml = _composed(given, lines, rounded, trace)
+    return _in_whole_blocks(toml, check(toml), given, lines, rounded, trace)
+
+
+def _in_whole_blocks(
+    toml: str,
+    config: Mapping[str, Any],
+    given: Mapping[str, str],
+    lines: Mapping[str, Line],
+    rounded: str,
+    trace: str | None,
+) -> str:
+    """The configuration with the spare that its whole blocks give, so that the file says what a run has."""
+    exact = {**given, "device.over_provisioning": _spare_of(config)}
+    told = _composed(exact, lines, rounded, trace)
+    blocks = config["device"]["blocks_per_plane"]
+    return told if _passes(told) and check(told)["device"]["blocks_per_plane"] == blocks else toml
+
+
+def _spare_of(config: Mapping[str, Any]) -> str:
+    """The over-provisioning of a resolved configuration, rounded down, so that no block is added for it."""
+    return f"{math.floor(config['device']['over_provisioning'] * 1e4 + 1e-6) / 100:g}%"
 
 
 def _passes(toml: str) -> bool:
@@ -264,7 +285,7 @@ class Line:
 
 def _preset_lines() -> dict[str, Line]:
     """Lines that no datasheet gives, by key, in the preset's order, with its words or those of the reference."""
-    toml = next(toml for name, _, toml in _core.presets() if name == PRESET)
+    toml = next(toml for name, _, toml, _ in _core.presets() if name == PRESET)
     found: dict[str, Line] = {}
     section = ""
     for line in toml.splitlines():

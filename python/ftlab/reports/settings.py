@@ -25,7 +25,7 @@ def flattened(config: Mapping[str, Any]) -> Flat:
 def _presets() -> dict[str, Flat]:
     """The built-in configurations by name, those aside that this place cannot resolve; last, the plain defaults."""
     found = {}
-    for name, toml in [*((name, toml) for name, _, toml in _core.presets()), ("", "")]:
+    for name, toml in [*((name, toml) for name, _, toml, _ in _core.presets()), ("", "")]:
         try:
             found[name] = flattened(json.loads(_core.resolve("text", toml, [])[1]))
         except Error:

@@ -377,6 +377,8 @@ def _notes(results: Mapping[str, Result]) -> list[str]:
             f"overloaded: {', '.join(flooded)}; requests came faster than they were served, so latencies tell "
             "how long the run was"
         )
+    rounded = [note for result in results.values() for note in result.summary.get("rounded", ())]
+    notes += dict.fromkeys(rounded)
     notes += _stalls(results)
     short = {label: found for label, result in results.items() if (found := too_short(result)) is not None}
     if short:

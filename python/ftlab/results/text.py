@@ -297,7 +297,7 @@ def _note(note: str) -> str:
 def notes(result: Result) -> list[str]:
     """The notes for a reader of the figures: what became of the workload, what the run was too short for."""
     config, tally = result.summary["config"], result.summary.get("workload", {})
-    notes = []
+    notes = list(result.summary.get("rounded", ()))
     replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
     if not is_timed and _leaves_when_free(config["ftl"].get("write_buffer", "none")):
         executor = config["run"]["executor"]
@@ -310,6 +310,11 @@ def notes(result: Result) -> list[str]:
             f"their time; their mean latency grew from {duration(flood.early_us)} to {duration(flood.late_us)}, and "
             "tells how long the run was"
         )
+        if config["workload"].get("trace") and result.summary["host"]["iops"] > RATE_MAX * flood.served:
+            notes.append(
+                "the trace has more than a million requests a second: the unit of its times can hardly be right "
+                "(`ftlab trace info` shows what was found, `workload.trace_format` names another)"
+            )
     if (kept := admission(result)) is not None:
         tail = f"{percent(kept.fraction, 0)} of the {kept.at} of {kept.kind}s"
         depth = config["host"]["queue_depth"]
@@ -335,6 +340,10 @@ def notes(result: Result) -> list[str]:
     if failed := result.summary["host"].get("failed_reads"):
         notes.append(f"{count(failed)} page reads ended in an error: their data are lost")
     return notes
+
+
+RATE_MAX = 1e6
+"""Requests a second beyond which the unit of a trace's times is doubted."""
 
 
 def _leaves_when_free(buffer: str | Mapping[str, Any]) -> bool:
@@ -387,6 +396,7 @@ MOVED = {
     "bad_lines": "lines of the trace that cannot be read, skipped",
     "zero_length": "requests of the trace without bytes, dropped",
     "stray_times": "requests of the trace of another clock, dropped",
+    "requeued": "dispatches of requests that the traced drive had given back, dropped: the first counts",
     "backwards_times": "requests of the trace with times that run backwards, given the latest so far",
 }
 """The changes to a workload that its trace or generator does not tell, by the key of the tally."""

@@ -53,6 +53,9 @@ UNITS = {
 }
 """The units of such names."""
 
+WORDS = ("r", "read", "w", "write", "d", "discard", "trim", "unmap")
+"""Operations that may be those of all requests."""
+
 TIMES = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "100ns": 100}
 
 
@@ -232,10 +235,16 @@ class _Plan:
     units: tuple[str, ...]
     """As the engine calls them; empty: its default."""
     guessed: bool
+    every: str | None = None
+    """The operation of all requests, where no column says it."""
 
     @property
     def told(self) -> str:
-        return _columns(zip(self.parts, self.names, self.units, strict=True))
+        return self.every_and(_columns(zip(self.parts, self.names, self.units, strict=True)))
+
+    def every_and(self, columns: str) -> str:
+        """Columns with the operation that is none."""
+        return columns if self.every is None else f"op={self.every},{columns}"
 
 
 def _columns(parts: Iterable[tuple[str, str, str]]) -> str:
@@ -244,14 +253,17 @@ def _columns(parts: Iterable[tuple[str, str, str]]) -> str:
 
 def _plan(schema: pa.Schema, name: str, columns: str | None) -> _Plan:
     found = _guess(schema, name) if columns is None else _asked(schema, name, columns)
+    every = found.pop("op")[1] if "op" in found and found["op"][0] == EVERY else None
     for part in ("op", "offset", "size"):
-        if part not in found:
+        if part not in found and not (part == "op" and every is not None):
             guess = (
                 "none of the columns has a name that tells; say which with" if columns is None else "expected"
             )
+            alone = " (`op=W`: all are writes)" if part == "op" else ""
             raise InputError(
                 f"error: {name}: there is no column for `{part}`: {guess} `--columns`, such as "
-                f"`time=ts:us,op=rw,offset=lba:sector,size=bytes`\nhint: the columns are {_listed(schema.names)}"
+                f"`time=ts:us,op=rw,offset=lba:sector,size=bytes`{alone}\n"
+                f"hint: the columns are {_listed(schema.names)}"
             )
     parts = tuple(part for part in PARTS if part in found)
     return _Plan(
@@ -259,7 +271,12 @@ def _plan(schema: pa.Schema, name: str, columns: str | None) -> _Plan:
         tuple(found[part][0] for part in parts),
         tuple(found[part][1] for part in parts),
         columns is None,
+        every,
     )
+
+
+EVERY = ""
+"""In place of a column's name: the operation is that of all requests."""
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -310,6 +327,9 @@ def _asked(schema: pa.Schema, name: str, columns: str) -> dict[str, tuple[str, s
         exact = column if column in schema.names else same[0] if same else None
         if exact is None and column.isdigit() and 1 <= int(column) <= len(schema.names):
             exact = schema.names[int(column) - 1]
+        if exact is None and part == "op" and place.lower() in WORDS:
+            found[part] = (EVERY, place)
+            continue
         if exact is None:
             hint = nearest(column, schema.names) or f"the columns are {_listed(schema.names)}"
             raise InputError(
@@ -343,7 +363,7 @@ def _written(batches: Iterable[pa.RecordBatch], plan: _Plan, name: str, form: st
         if row == 0:
             raise InputError(f"error: {name}: no rows; expected a trace with at least one request")
         places = (str(i + 1) for i in range(len(plan.parts)))
-        engine = _columns(zip(plan.parts, places, units, strict=True))
+        engine = plan.every_and(_columns(zip(plan.parts, places, units, strict=True)))
         return Given(_kept(spool), name, form, plan.told, plan.guessed, engine)
 
 

@@ -46,6 +46,7 @@ def info_text(info: dict[str, Any]) -> str:
             "duration",
             f"{text.figure(info['duration_s'], 4)} s, a request every {_ms(info['inter_arrival_ms_mean'])}",
         ],
+        *([["", _doubt(info)]] if info["unit_doubtful"] else []),
         ["devices", text.count(info["devices"])],
         ["needs", _needs(info["highest_offset_bytes"])],
         *([["overwrites", _overwrites(info)]] if info["bytes_written"] else []),
@@ -78,11 +79,22 @@ NOTABLE = (
     ("bad_lines", "bad lines, skipped"),
     ("zero_length", "zero-length requests, dropped"),
     ("stray_times", "stray times, dropped"),
+    ("requeued", "dispatches again, dropped"),
     ("other_devices", "requests of other devices, dropped"),
     ("out_of_order", "requests out of order"),
     ("backwards_times", "of these beyond the reordering window"),
 )
 """Facts that a reader has to know of only where they occur."""
+
+
+def _doubt(info: dict[str, Any]) -> str:
+    """That the unit of time can hardly be right, and how to name another."""
+    rate = 1e3 / info["inter_arrival_ms_mean"]
+    columns = "time=1:us,…" if info.get("columns") is None and info["format"] != "columns" else "time=…:us"
+    return (
+        f"{text.count(rate)} requests a second over the whole trace: the unit of its times can hardly be right; "
+        f"`--format` or `--columns {columns}` names another"
+    )
 
 
 PAGE = 4096

@@ -62,7 +62,7 @@ BASES: Mapping[str, Base] = {
     # Keeps its data without any of the five: blocks are refreshed before their read limit, lower pages are backed up,
     # pages are moved through the controller, and a collection begins when blocks run short.
     PAPERS: Base(
-        "modern-tlc-small",
+        "stack",
         {
             "ftl.allocation": "F2",
             "ftl.reclaim_unit": "block",

@@ -307,6 +307,7 @@ static TRACE_FORMATS: &[&str] = &[
     "spc",
     "alibaba",
     "vscsi",
+    "vscsi-s",
     "tencent",
     "ssdsim",
     "ssdsim-us",
@@ -315,8 +316,12 @@ static TRACE_FORMATS: &[&str] = &[
     "ms-bytes",
     "biotracer",
     "blkparse",
+    "block-events",
+    "biosnoop",
     "systor",
     "fiu",
+    "lcs",
+    "vscsi-binary",
     "oracle-general",
 ];
 

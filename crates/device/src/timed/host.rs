@@ -71,6 +71,16 @@ impl Host {
         self.requests.are_none() && self.incoming.is_empty() && !have_more && self.requests.live.is_none()
     }
 
+    /// True if no request is in the device, and those that are to come wait for nothing but their time.
+    pub(super) fn pauses(&self, context: &Context<'_, impl Plan>) -> bool {
+        let later = |request: &Request| self.replay == Replay::Open && request.at > context.now;
+        let tenants_wait = self.requests.tenants(&context.plan).is_none_or(|tenants| tenants.wait_for(context.now));
+        self.requests.are_none()
+            && self.incoming.front().is_none_or(later)
+            && tenants_wait
+            && self.requests.live.is_none()
+    }
+
     /// The lanes that commands and data pass, where they may take time.
     #[inline(always)]
     pub(super) fn front(&mut self, plan: &impl Plan) -> Option<&mut Front> {

@@ -180,11 +180,13 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Fails where the device works on and on, and nothing of it comes to the host.
     #[cold]
     fn look_for_progress(&mut self) -> Result<(), RunError> {
-        if !self.context.draining && self.host.is_idle(&self.context.plan) {
+        let pauses = self.host.pauses(&self.context);
+        let device = &mut *self.context.device;
+        if !self.context.draining && pauses {
             // It does by itself what the time calls for.
+            device.watchdog.rests(&device.recorder.counters);
             return Ok(());
         }
-        let device = &mut *self.context.device;
         if device.watchdog.stands_still(&device.recorder.counters) {
             return Err(watchdog::described(device, &self.host.in_words()));
         }

@@ -3,14 +3,14 @@
 use base::RequestKind;
 
 use super::fields::{Commas, MICROSECOND, device, integer, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "alibaba",
     doc: "Alibaba Cloud block trace: device_id,opcode (R|W),offset (B),length (B),timestamp (us)",
     expected: "`device_id,R|W,offset,length,timestamp`",
     window: WINDOW_SMALL,
-    header: true,
+    layout: Layout::Headed,
     detect: |sample| sample.percent(|line| Alibaba.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_| Box::new(Alibaba),
 };

@@ -16,7 +16,7 @@ use base::RequestKind;
 
 use super::detect::FirstLines;
 use super::fields::{MICROSECOND, MILLISECOND, Words, device, hexadecimal, integer, scaled, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 const EXPECTED: &str = "`time device address length op` with op 1 for a read and 0 for a write";
 
@@ -27,7 +27,7 @@ macro_rules! reading {
             doc: $doc,
             expected: EXPECTED,
             window: WINDOW_SMALL,
-            header: false,
+            layout: Layout::Lines,
             detect: |sample| if reading(sample) == Some($name) { sample.percent(shaped) } else { 0 },
             parser: |_| Box::new($units),
         }

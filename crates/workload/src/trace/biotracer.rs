@@ -5,14 +5,14 @@
 use base::RequestKind;
 
 use super::fields::{SECOND, Words, integer, scaled, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_LARGE};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_LARGE};
 
 pub(super) const FORMAT: Format = Format {
     name: "biotracer",
     doc: "BIOtracer smartphone trace: sector nsectors bytes type (bit 0: write) t_generate t_process t_submit t_complete (s)",
     expected: "`sector nsectors bytes type t_generate t_process t_submit t_complete`",
     window: WINDOW_LARGE,
-    header: false,
+    layout: Layout::Lines,
     detect: |sample| sample.percent(|line| Biotracer.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_| Box::new(Biotracer),
 };

@@ -2,18 +2,17 @@
 //!
 //! The default layout is `major,minor cpu sequence time pid action rwbs sector + nsectors [command]`; a
 //! layout without the device, which begins with the time, is read as well. One action is taken: dispatch
-//! (`D`) if the sample has any, else queueing (`Q`), else completion (`C`). The letters of `rwbs` are those
-//! of the kernel: a leading `F` asks for a flush before, one after the operation is FUA.
+//! (`D`) if the sample has any, else queueing (`Q`), else completion (`C`). A request that is dispatched, given back
+//! (`R`, a requeue) and dispatched again is one request.
 //!
 //! Files are written buffer by buffer, one per processor, so lines are out of order by whole buffers: hence
 //! the large window. Now and then a line carries the wall clock instead of the time since the start; a line
 //! on the other side of 10^9 s (September 2001) from the median of the sample is dropped and counted.
 
-use base::RequestKind;
-
 use super::detect::FirstLines;
-use super::fields::{SECOND, Words, device, integer, scaled, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_LARGE};
+use super::fields::{SECOND, Words, integer, scaled, time};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_LARGE};
+use super::rwbs::{Rwbs, device_number};
 
 pub(super) const FORMAT: Format = Format {
     name: "blkparse",
@@ -21,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     expected: "`major,minor cpu sequence time pid action rwbs sector + nsectors [command]`, or \
                `time cpu sequence pid action rwbs sector + nsectors [command]`",
     window: WINDOW_LARGE,
-    header: false,
+    layout: Layout::Lines,
     detect: |sample| sample.percent(|line| TraceEvent::parse(line).is_ok_and(|event| event.is_some())),
     parser: |sample: &FirstLines| Box::new(Blkparse::new(sample)),
 };
@@ -67,13 +66,11 @@ impl<'a> TraceEvent<'a> {
             let summary = SUMMARY.contains(&first) || first.starts_with(b"CPU");
             return if summary { Ok(None) } else { Err(Bad("line is neither an event nor of the summary")) };
         }
-        let event = if let Some(comma) = memchr::memchr(b',', first) {
-            let (major, minor) = (device(&first[..comma])?, device(&first[comma + 1..])?);
+        let event = if first.contains(&b',') {
             words.column()?;
             words.column()?;
             let at = time(words.column()?, SECOND)?;
-            let number = major.checked_mul(1 << 20).and_then(|major| major.checked_add(minor));
-            let device = number.ok_or(Bad("device is not a pair of major and minor numbers"))?;
+            let device = device_number(first)?;
             integer(words.column()?).ok_or(Bad("pid is not a number"))?;
             TraceEvent { device, time: at, action: words.column()?, rest: words }
         } else if first.contains(&b'.') {
@@ -104,37 +101,12 @@ impl Blkparse {
     }
 }
 
-/// The request that the letters of `rwbs` stand for.
-struct Rwbs {
-    flush_before: bool,
-    kind: Option<RequestKind>,
-    fua: bool,
-}
-
-impl Rwbs {
-    fn parse(letters: &[u8]) -> Result<Rwbs, Bad> {
-        let flush_before = letters.first() == Some(&b'F');
-        let rest = if flush_before { &letters[1..] } else { letters };
-        let (kind, used) = match rest {
-            [b'D', b'E', ..] => (Some(RequestKind::Trim), 2),
-            [b'D' | b'E', ..] => (Some(RequestKind::Trim), 1),
-            [b'W', ..] => (Some(RequestKind::Write), 1),
-            [b'R', ..] => (Some(RequestKind::Read), 1),
-            [b'N', ..] => (None, 1),
-            _ if flush_before => (None, 0),
-            _ => return Err(Bad("rwbs has none of R, W, D, F, N")),
-        };
-        let flags = &rest[used..];
-        if !flags.iter().all(|letter| letter.is_ascii_uppercase()) {
-            return Err(Bad("rwbs is not a word of capital letters"));
-        }
-        Ok(Rwbs { flush_before, kind, fua: flags.contains(&b'F') })
-    }
-}
-
 impl LineParser for Blkparse {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), Bad> {
-        let Some(mut event) = TraceEvent::parse(line)?.filter(|event| event.action == [self.action]) else {
+        // Only what is dispatched may be given back, and is then dispatched once more.
+        let given_back = |event: &TraceEvent<'_>| self.action == b'D' && event.action == b"R";
+        let wanted = |event: &TraceEvent<'_>| event.action == [self.action] || given_back(event);
+        let Some(mut event) = TraceEvent::parse(line)?.filter(wanted) else {
             sink.other();
             return Ok(());
         };
@@ -144,24 +116,14 @@ impl LineParser for Blkparse {
             return Ok(());
         }
         let range = match range(&mut event.rest) {
-            // A flush carries no range, and neither do commands that move no blocks.
-            Err(_) if rwbs.flush_before || rwbs.kind.is_none() => None,
+            Err(_) if rwbs.goes_without_range() => None,
             range => Some(range?),
         };
-        if rwbs.flush_before {
-            sink.flush(event.time, event.device);
+        if given_back(&event) {
+            rwbs.give_back(event.time, event.device, range, sink);
+            return Ok(());
         }
-        match (rwbs.kind, range) {
-            (Some(_), Some((_, 0))) | (_, None) if rwbs.flush_before => Ok(()),
-            (Some(kind), Some((offset, size))) => {
-                sink.data(kind, event.time, event.device, offset, size, rwbs.fua && kind == RequestKind::Write)
-            }
-            _ if rwbs.flush_before => Ok(()),
-            _ => {
-                sink.other();
-                Ok(())
-            }
-        }
+        rwbs.put(event.time, event.device, range, sink)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Columns of the user's own: `time=2:us,op=3,offset=5,size=6` says which column is what, and in which unit.
 //!
-//! A column is a number, from 1, or its name in the first row. Columns stand between commas, semicolons, tabs or blanks,
-//! as the first line has them.
+//! A column is a number, from 1, or its name in the first row. Where no column says the operation, `op=W` or `op=R` stands
+//! for all requests. Columns stand between commas, semicolons, tabs or blanks, as the first line has them, or as
+//! `separator=pipe` says.
 
 use base::RequestKind;
 
 use super::detect::FirstLines;
 use super::fields::{MICROSECOND, MILLISECOND, SECOND, device, integer, time, trim};
-use super::parser::{Bad, BlockParser, Format, LineParser, Record, Sink, WINDOW_LARGE};
+use super::parser::{Bad, BlockParser, Format, Layout, LineParser, Record, Sink, WINDOW_LARGE};
 
 /// The beginning of the name of a format that is a list of columns.
 pub(crate) const PREFIX: &str = "columns:";
@@ -17,7 +18,7 @@ pub(super) static FORMAT: Format = Format {
     doc: "columns as they are named",
     expected: "the columns that were named, numbers in their units, and an op such as R, W, read, write",
     window: WINDOW_LARGE,
-    header: true,
+    layout: Layout::Headed,
     detect: |_| 0,
     parser: |_| unreachable!("made by `parser`, of what the user says"),
 };
@@ -35,6 +36,16 @@ const SIZES: &[(&str, u64)] = &[("B", 1), ("sector", 512), ("KiB", 1024), ("4KiB
 /// Which number is a read and which a write; 0: a word says it.
 const OPS: &[(&str, u64)] = &[("word", 0), ("r0w1", 1), ("r1w0", 2)];
 
+/// Separators by name, since a comma stands between parts.
+const SEPARATORS: &[(&str, Between)] = &[
+    ("comma", Between::Letter(b',')),
+    ("semicolon", Between::Letter(b';')),
+    ("tab", Between::Letter(b'\t')),
+    ("pipe", Between::Letter(b'|')),
+    ("colon", Between::Letter(b':')),
+    ("blank", Between::Blanks),
+];
+
 #[derive(Clone, Copy)]
 enum Between {
     Letter(u8),
@@ -45,6 +56,8 @@ struct Columns {
     /// The column of each part, from 0; `None` where there is none.
     at: [Option<usize>; 6],
     units: [u64; 6],
+    /// The operation of all requests, where no column says it.
+    all: Option<RequestKind>,
     between: Between,
 }
 
@@ -52,23 +65,44 @@ struct Columns {
 pub(super) fn parser(text: &str, sample: &FirstLines<'_>) -> Result<Box<dyn BlockParser>, String> {
     let first = sample.lines.first().copied().unwrap_or_default();
     let letter = [b',', b';', b'\t'].into_iter().find(|letter| first.contains(letter));
-    let between = letter.map_or(Between::Blanks, Between::Letter);
+    let between = separator(text)?.unwrap_or(letter.map_or(Between::Blanks, Between::Letter));
     let names: Vec<&[u8]> = split(first, between).collect();
-    let mut columns = Columns { at: [None; 6], units: [SECOND, 0, 1, 1, 1, 1], between };
-    for word in text.split(',').map(str::trim) {
+    let mut columns = Columns { at: [None; 6], units: [SECOND, 0, 1, 1, 1, 1], all: None, between };
+    for word in text.split(',').map(str::trim).filter(|word| !word.starts_with(SEPARATOR)) {
         let (part, place) = word.split_once('=').ok_or_else(|| no_part(word))?;
-        let part = PARTS.iter().position(|known| *known == part.trim());
-        let part = part.ok_or_else(|| format!("`{word}` is none of {}", listed(PARTS.iter().copied())))?;
+        let known = PARTS.iter().position(|known| *known == part.trim());
+        let part =
+            known.ok_or_else(|| format!("`{word}` is none of {}, `separator`", listed(PARTS.iter().copied())))?;
         let (place, unit) = place.split_once(':').map_or((place, None), |(place, unit)| (place, Some(unit.trim())));
-        columns.at[part] = Some(column(place.trim(), &names)?);
+        match (column(place.trim(), &names), operation(place.trim().as_bytes())) {
+            (Err(_), Some(all)) if part == OP && all != RequestKind::Flush && unit.is_none() => columns.all = Some(all),
+            (found, _) => columns.at[part] = Some(found?),
+        }
         if let Some(unit) = unit {
             columns.units[part] = factor([TIMES, OPS, SIZES, SIZES, &[], &[]][part], unit, word)?;
         }
     }
-    match [OP, OFFSET, SIZE].into_iter().find(|part| columns.at[*part].is_none()) {
+    let is_missing = |part: &usize| columns.at[*part].is_none() && (*part != OP || columns.all.is_none());
+    match [OP, OFFSET, SIZE].into_iter().find(is_missing) {
+        Some(OP) => Err("there is no column for `op`; `op=W` or `op=R` stands for all requests".to_owned()),
         Some(missing) => Err(format!("there is no column for `{}`", PARTS[missing])),
         None => Ok(Box::new(columns)),
     }
+}
+
+/// The part that is no column.
+const SEPARATOR: &str = "separator=";
+
+/// What stands between columns, if the user says so.
+fn separator(text: &str) -> Result<Option<Between>, String> {
+    let word = text.split(',').find_map(|word| word.trim().strip_prefix(SEPARATOR));
+    let find = |word: &str| SEPARATORS.iter().find(|(name, _)| *name == word.trim()).map(|(_, between)| *between);
+    word.map(|word| {
+        find(word).ok_or_else(|| {
+            format!("`{SEPARATOR}{word}` is none of {}", listed(SEPARATORS.iter().map(|(name, _)| *name)))
+        })
+    })
+    .transpose()
 }
 
 /// The complaint about a column without its part.
@@ -144,7 +178,7 @@ impl LineParser for Columns {
         }
         let at = parts[TIME].map_or(Ok(0), |text| time(text, self.units[TIME]))?;
         let device = parts[DEVICE].map_or(Ok(0), device)?;
-        let kind = parts[OP].and_then(|op| self.kind(op)).ok_or(Bad("op is none"))?;
+        let kind = parts[OP].map_or(self.all, |op| self.kind(op)).ok_or(Bad("op is none"))?;
         if kind == RequestKind::Flush {
             sink.flush(at, device);
             return Ok(());
@@ -168,13 +202,18 @@ impl Columns {
             (1, b"1") | (2, b"0") => return Some(RequestKind::Write),
             _ => {}
         }
-        let is = |words: &[&str]| words.iter().any(|word| op.eq_ignore_ascii_case(word.as_bytes()));
-        match () {
-            () if is(&["r", "read", "rs"]) => Some(RequestKind::Read),
-            () if is(&["w", "write", "ws"]) => Some(RequestKind::Write),
-            () if is(&["d", "discard", "trim", "unmap"]) => Some(RequestKind::Trim),
-            () if is(&["f", "flush"]) => Some(RequestKind::Flush),
-            () => None,
-        }
+        operation(op)
+    }
+}
+
+/// The operation that a word stands for.
+fn operation(op: &[u8]) -> Option<RequestKind> {
+    let is = |words: &[&str]| words.iter().any(|word| op.eq_ignore_ascii_case(word.as_bytes()));
+    match () {
+        () if is(&["r", "read", "rs"]) => Some(RequestKind::Read),
+        () if is(&["w", "write", "ws"]) => Some(RequestKind::Write),
+        () if is(&["d", "discard", "trim", "unmap"]) => Some(RequestKind::Trim),
+        () if is(&["f", "flush"]) => Some(RequestKind::Flush),
+        () => None,
     }
 }

@@ -6,14 +6,14 @@ use base::RequestKind;
 
 use super::detect::FirstLines;
 use super::fields::{Commas, MICROSECOND, device, hexadecimal, time, trim};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "etw",
     doc: "Microsoft ETW CSV (SNIA Exchange, TPC-C, TPC-E): DiskRead and DiskWrite rows, time (us), ByteOffset and IOSize (hex B)",
     expected: "`DiskRead|DiskWrite, TimeStamp, Process, ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`",
     window: WINDOW_SMALL,
-    header: false,
+    layout: Layout::Lines,
     detect,
     parser: |sample: &FirstLines| Box::new(Etw::new(sample)),
 };

@@ -4,14 +4,14 @@
 use base::RequestKind;
 
 use super::fields::{Words, integer, scaled, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "fiu",
     doc: "FIU: time (ns) pid process lba (512 B) size (512 B) op (R|W) major minor md5",
     expected: "`time pid process lba size R|W major minor md5`",
     window: WINDOW_SMALL,
-    header: false,
+    layout: Layout::Lines,
     detect: |sample| sample.percent(|line| Fiu.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_| Box::new(Fiu),
 };

@@ -9,7 +9,8 @@ use base::RequestKind;
 
 use super::detect::FirstLines;
 use super::fields::{MICROSECOND, Words, integer, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::names::Names;
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "iolog",
@@ -17,22 +18,19 @@ pub(super) const FORMAT: Format = Format {
     expected: "v2 `file action [offset length]` or v3 `time file action [offset length]`, with action one of add, open, close, \
                read, write, trim, sync, datasync (v2: also wait)",
     window: WINDOW_SMALL,
-    header: false,
+    layout: Layout::Lines,
     detect: |sample| if version(sample.lines.first().copied()).is_some() { 100 } else { 0 },
     parser: |sample: &FirstLines| {
         let version = version(sample.lines.first().copied()).unwrap_or(3);
-        Box::new(Iolog { version, clock_ns: 0, files: Vec::new() })
+        Box::new(Iolog { version, clock_ns: 0, files: Names::default() })
     },
 };
-
-/// More files than this are not told apart.
-const FILES: usize = 65_536;
 
 struct Iolog {
     version: u64,
     /// Version 2: the time of the last `wait`.
     clock_ns: u64,
-    files: Vec<Box<[u8]>>,
+    files: Names,
 }
 
 /// The version in the first line.
@@ -45,18 +43,6 @@ fn version(line: Option<&[u8]>) -> Option<u64> {
 }
 
 impl Iolog {
-    fn file(&mut self, name: &[u8]) -> u32 {
-        // A log names one or a few files; the last one used is nearly always the next.
-        let found = self.files.iter().rposition(|file| **file == *name);
-        let index = found.unwrap_or_else(|| {
-            if self.files.len() < FILES {
-                self.files.push(name.into());
-            }
-            self.files.len() - 1
-        });
-        index as u32
-    }
-
     /// `wait` of version 2: the clock goes on.
     fn wait(&mut self, microseconds: &[u8]) -> Result<(), Bad> {
         let gap = time(microseconds, MICROSECOND)?;
@@ -85,7 +71,7 @@ impl LineParser for Iolog {
                 return self.wait(words.column()?);
             }
             b"sync" | b"datasync" => {
-                let file = self.file(name);
+                let file = self.files.number(name);
                 sink.flush(at, file);
                 return Ok(());
             }
@@ -96,7 +82,7 @@ impl LineParser for Iolog {
         };
         let offset = integer(words.column()?).ok_or(Bad("offset is not a whole number"))?;
         let size = integer(words.column()?).ok_or(Bad("length is not a whole number"))?;
-        let file = self.file(name);
+        let file = self.files.number(name);
         sink.data(kind, at, file, offset, size, false)
     }
 }

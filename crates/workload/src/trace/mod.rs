@@ -1,28 +1,36 @@
 //! Reading traces: detection by content, decompression, one streaming pass with bounded memory.
 //!
-//! To add a format, write one file with a `LineParser` and add its line to [`FORMATS`].
+//! To add a format, write one file with a `LineParser` (or, of records, a `RecordParser`) and add its line to [`FORMATS`].
 
 mod alibaba;
 mod ascii;
+mod biosnoop;
 mod biotracer;
 mod blkparse;
+mod block_events;
 mod columns;
 mod detect;
 mod etw;
 mod fields;
 mod fiu;
+mod foreign;
 mod iolog;
+mod lcs;
 mod msr;
+mod names;
+mod objects;
 mod oracle;
 mod packed;
 mod parser;
 mod reader;
 mod rounds;
+mod rwbs;
 mod source;
 mod spc;
 mod systor;
 mod tencent;
 mod vscsi;
+mod vscsi_binary;
 mod window;
 
 use std::sync::LazyLock;
@@ -41,6 +49,7 @@ pub static FORMATS: &[Format] = &[
     spc::FORMAT,
     alibaba::FORMAT,
     vscsi::FORMAT,
+    vscsi::SECONDS,
     tencent::FORMAT,
     ascii::SSDSIM,
     ascii::SSDSIM_US,
@@ -49,8 +58,12 @@ pub static FORMATS: &[Format] = &[
     ascii::BYTES_MS,
     biotracer::FORMAT,
     blkparse::FORMAT,
+    block_events::FORMAT,
+    biosnoop::FORMAT,
     systor::FORMAT,
     fiu::FORMAT,
+    lcs::FORMAT,
+    vscsi_binary::FORMAT,
     oracle::FORMAT,
 ];
 

@@ -8,14 +8,14 @@ use base::RequestKind;
 
 use super::detect::FirstLines;
 use super::fields::{Commas, device, integer};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "msr",
     doc: "MSR Cambridge CSV: timestamp (100 ns),host,disk,type,offset (B),size (B),response[,flags]",
     expected: "`timestamp,host,disk,Read|Write|Flush|Discard,offset,size,response[,flags]`",
     window: WINDOW_SMALL,
-    header: true,
+    layout: Layout::Headed,
     detect: |sample| sample.percent(|line| Msr.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_: &FirstLines| Box::new(Msr),
 };

@@ -1,5 +1,7 @@
 //! The shape of a format: a parser of single lines, and what it hands on.
 
+use std::collections::HashMap;
+
 use base::RequestKind;
 use serde::Serialize;
 
@@ -43,6 +45,8 @@ pub struct Counts {
     pub postfua_dropped: u64,
     /// Rows whose time is of another clock than the rest (a blkparse defect), dropped.
     pub stray_times: u64,
+    /// Dispatches of a request that the device had given back (a requeue), dropped: the first of them counts.
+    pub requeued: u64,
     /// Requests of devices other than the one asked for, dropped.
     pub other_devices: u64,
     /// Requests that stand after a later one in the file.
@@ -60,6 +64,12 @@ pub(crate) const OFFSET_LIMIT: u64 = 1 << 62;
 /// No block layer sends more in one read or write than 32 bits can count.
 pub(crate) const SIZE_LIMIT: u64 = u32::MAX as u64;
 
+/// A request by which its next dispatch is known again: kind, device, first byte, bytes.
+pub(crate) type Dispatch = (RequestKind, u32, u64, u64);
+
+/// Requests that were given back and wait for their next dispatch; more are not noted.
+const REQUEUED_MAX: usize = 1 << 16;
+
 /// Where parsed requests go.
 pub(crate) struct Sink {
     /// Requests not yet handed on.
@@ -70,11 +80,13 @@ pub(crate) struct Sink {
     pub device: Option<u32>,
     /// Largest time so far.
     pub latest_ns: u64,
+    /// When requests were given back that are to be dispatched once more.
+    requeued: HashMap<Dispatch, Vec<u64>>,
 }
 
 impl Sink {
     pub fn new(device: Option<u32>) -> Sink {
-        Sink { records: Vec::new(), counts: Counts::default(), device, latest_ns: 0 }
+        Sink { records: Vec::new(), counts: Counts::default(), device, latest_ns: 0, requeued: HashMap::new() }
     }
 
     /// Takes a read, write or discard; one of no bytes is counted and dropped.
@@ -131,6 +143,32 @@ impl Sink {
         self.records.push(record);
     }
 
+    /// Notes that a request was given back; its next dispatch is no new request. Lines may be out of order, so what is
+    /// that dispatch is decided where requests are in order, by [`Sink::is_again`].
+    pub fn requeue(&mut self, time_ns: u64, request: Dispatch) {
+        if self.requeued.len() < REQUEUED_MAX {
+            self.requeued.entry(request).or_default().push(time_ns);
+        }
+    }
+
+    /// True if a request, the next in order of time, is the dispatch of one that was given back; it is counted.
+    #[inline]
+    pub fn is_again(&mut self, record: &Record) -> bool {
+        !self.requeued.is_empty() && self.takes_up(record)
+    }
+
+    fn takes_up(&mut self, record: &Record) -> bool {
+        let request = (record.kind, record.device, record.offset, record.size);
+        let Some(times) = self.requeued.get_mut(&request) else { return false };
+        let Some(at) = times.iter().position(|time| *time <= record.time_ns) else { return false };
+        times.swap_remove(at);
+        if times.is_empty() {
+            self.requeued.remove(&request);
+        }
+        self.counts.requeued += 1;
+        true
+    }
+
     /// Notes a row that is no request.
     #[inline]
     pub fn other(&mut self) {
@@ -154,6 +192,11 @@ pub(crate) trait BlockParser: Send {
     /// Bytes of a line where all are equally long and have no end: of a format that is no text.
     fn record_bytes(&self) -> Option<usize> {
         None
+    }
+
+    /// Bytes before the first record of such a format.
+    fn header_bytes(&self) -> usize {
+        0
     }
 }
 
@@ -183,6 +226,55 @@ impl<P: LineParser> BlockParser for P {
     }
 }
 
+/// Reads one record of a format that is no text: all have as many bytes.
+pub(crate) trait RecordParser: Send {
+    /// Bytes of a record.
+    fn bytes(&self) -> usize;
+
+    /// Bytes before the first record.
+    fn header_bytes(&self) -> usize {
+        0
+    }
+
+    /// Hands what a whole record asks for to `sink`.
+    fn record(&mut self, record: &[u8], sink: &mut Sink) -> Result<(), Bad>;
+}
+
+/// A parser of records as one of runs of them.
+pub(crate) struct Records<P>(pub P);
+
+impl<P: RecordParser> BlockParser for Records<P> {
+    fn lines(&mut self, text: &[u8], full: usize, sink: &mut Sink) -> (usize, Option<Bad>) {
+        let bytes = self.0.bytes();
+        let mut at = 0;
+        while at < text.len() && sink.records.len() < full {
+            let record = &text[at..text.len().min(at + bytes)];
+            at += record.len();
+            sink.counts.lines += 1;
+            let whole = if record.len() < bytes { Err(Bad("the last record is cut short")) } else { Ok(()) };
+            if let Err(bad) = whole.and_then(|()| self.0.record(record, sink)) {
+                return (at, Some(bad));
+            }
+        }
+        (at, None)
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(self.0.bytes())
+    }
+
+    fn header_bytes(&self) -> usize {
+        self.0.header_bytes()
+    }
+}
+
+/// A whole number of `N` bytes, little endian, at a place of a record.
+pub(crate) fn number<const N: usize>(record: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..N].copy_from_slice(&record[at..at + N]);
+    u64::from_le_bytes(bytes)
+}
+
 /// A trace format: one file and one line in the registry.
 pub struct Format {
     /// The name, for `format = "…"`, listings and `info`.
@@ -193,12 +285,31 @@ pub struct Format {
     pub expected: &'static str,
     /// Requests within which lines out of order are put in order.
     pub window: usize,
-    /// The first line may be a row of column names.
-    pub(crate) header: bool,
+    /// Lines or records.
+    pub(crate) layout: Layout,
     /// Percent of the sample's lines that this format explains; 0: not this format.
     pub(crate) detect: fn(&FirstLines) -> u32,
     /// A parser for a file that begins with this sample.
     pub(crate) parser: fn(&FirstLines) -> Box<dyn BlockParser>,
+}
+
+/// The outer shape of a format.
+#[derive(Clone, Copy)]
+pub(crate) enum Layout {
+    /// Lines of text.
+    Lines,
+    /// Lines of text, the first of which may be a row of column names.
+    Headed,
+    /// Records, which are no text; with a parser for a file that begins with this sample, of columns as the user names
+    /// them.
+    Records(fn(&str, &FirstLines<'_>) -> Result<Box<dyn BlockParser>, String>),
+}
+
+impl Format {
+    /// True for a format that is no text.
+    pub(crate) fn is_records(&self) -> bool {
+        matches!(self.layout, Layout::Records(_))
+    }
 }
 
 impl std::fmt::Debug for Format {

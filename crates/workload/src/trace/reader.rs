@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use files::Interrupt;
 
 use super::detect::FirstLines;
-use super::parser::{BlockParser, Counts, Format, Record, Sink, WINDOW_LARGE};
+use super::parser::{BlockParser, Counts, Format, Layout, Record, Sink, WINDOW_LARGE};
 use super::source::{Compression, TraceFile};
 use super::window::Window;
-use super::{FORMATS, columns, format_names, oracle};
+use super::{FORMATS, columns, foreign, format_names};
 use crate::error::TraceError;
 
 /// Bytes read at a time.
@@ -97,8 +97,8 @@ impl Trace {
         }
         let mut start = 0;
         let mut sample = FirstLines::new(&buffer[..end], drained);
-        let is_oracle = (oracle::FORMAT.detect)(&sample) > 0;
-        if !is_oracle && buffer.starts_with(BYTE_ORDER_MARK) {
+        let records = FORMATS.iter().find(|format| format.is_records() && (format.detect)(&sample) > 0);
+        if records.is_none() && buffer.starts_with(BYTE_ORDER_MARK) {
             start = BYTE_ORDER_MARK.len();
             sample = FirstLines::new(&buffer[start..end], drained);
         }
@@ -106,9 +106,14 @@ impl Trace {
             return Err(TraceError::Empty { path: path.display().to_string() });
         }
         let columns = options.format.as_ref().and_then(|name| name.strip_prefix(columns::PREFIX));
+        if columns.is_none()
+            && let Some(kind) = foreign::find(&sample)
+        {
+            let remedy = (kind.remedy)(path);
+            return Err(TraceError::Foreign { path: path.display().to_string(), what: kind.what, remedy });
+        }
         let format = match &options.format {
-            Some(_) if columns.is_some() && is_oracle => &oracle::FORMAT,
-            Some(_) if columns.is_some() => &columns::FORMAT,
+            Some(_) if columns.is_some() => records.unwrap_or(&columns::FORMAT),
             Some(name) => named(name)?,
             None => sample.detect().ok_or_else(|| TraceError::UnknownFormat {
                 path: path.display().to_string(),
@@ -116,14 +121,19 @@ impl Trace {
                 known: format_names(),
             })?,
         };
-        let parser = match columns {
-            Some(text) => {
-                if is_oracle { oracle::parser(text) } else { columns::parser(text, &sample) }.map_err(|what| {
-                    TraceError::Columns { columns: text.to_owned(), path: path.display().to_string(), what }
-                })?
+        let parser = match (columns, format.layout) {
+            (None, _) => (format.parser)(&sample),
+            (Some(text), layout) => match layout {
+                Layout::Records(parser) => parser(text, &sample),
+                Layout::Lines | Layout::Headed => columns::parser(text, &sample),
             }
-            None => (format.parser)(&sample),
+            .map_err(|what| TraceError::Columns {
+                columns: text.to_owned(),
+                path: path.display().to_string(),
+                what,
+            })?,
         };
+        start += parser.header_bytes().min(end - start);
         Ok(Trace {
             path: path.to_owned(),
             options: options.clone(),
@@ -171,16 +181,20 @@ impl Trace {
         Ok(given)
     }
 
-    /// Gives out what is ready, with times from zero that never run backwards.
+    /// Gives out what is ready, with times from zero that never run backwards; returns how many. Dispatches of requests
+    /// that were given back before are left out.
     fn give(&mut self, out: &mut Vec<Record>, max: usize) -> usize {
-        let ready = self.window.ready(&self.sink.records);
+        let mut records = std::mem::take(&mut self.sink.records);
+        let ready = self.window.ready(&records);
         let ready = &ready[..ready.len().min(max)];
-        let epoch = *self.epoch_ns.get_or_insert(ready[0].time_ns);
-        let mut last = self.last_ns;
-        let mut backwards = 0;
-        let mut given = 0;
+        let advanced = ready.len();
+        let (mut given, mut refused) = (0, false);
         for record in ready {
-            let latest = epoch.saturating_add(last);
+            if self.sink.is_again(record) {
+                continue;
+            }
+            let epoch = *self.epoch_ns.get_or_insert(record.time_ns);
+            let latest = epoch.saturating_add(self.last_ns);
             if record.time_ns < latest {
                 if self.options.reject_backwards {
                     self.failure = Some(TraceError::Backwards {
@@ -189,23 +203,23 @@ impl Trace {
                         by_ns: latest - record.time_ns,
                         window: self.window.size(),
                     });
-                    self.finished = true;
+                    (self.finished, refused) = (true, true);
                     break;
                 }
-                backwards += 1;
+                self.sink.counts.backwards_times += 1;
             }
-            last = last.max(record.time_ns.saturating_sub(epoch));
-            out.push(Record { time_ns: last, ..*record });
+            self.last_ns = self.last_ns.max(record.time_ns.saturating_sub(epoch));
+            out.push(Record { time_ns: self.last_ns, ..*record });
             given += 1;
         }
-        self.last_ns = last;
-        self.sink.counts.backwards_times += backwards;
         self.sink.counts.requests += given as u64;
-        self.window.advance(given);
-        if given < ready.len() {
-            self.sink.records.clear();
+        if refused {
+            records.clear();
             self.window = Window::new(self.window.size());
+        } else {
+            self.window.advance(advanced);
         }
+        self.sink.records = records;
         given
     }
 
@@ -315,7 +329,7 @@ impl Trace {
         };
         let counts = &mut self.sink.counts;
         let first = counts.lines == counts.other_rows + 1 && !self.headed;
-        if first && self.format.header && is_header(line) {
+        if first && matches!(self.format.layout, Layout::Headed) && is_header(line) {
             self.headed = true;
             counts.other_rows += 1;
             return Ok(());

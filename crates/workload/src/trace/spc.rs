@@ -4,14 +4,14 @@
 use base::RequestKind;
 
 use super::fields::{Commas, SECOND, device, integer, scaled, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "spc",
     doc: "UMass / SPC-1 trace: ASU,LBA (512 B),size (B),opcode (R|W),timestamp (s)[,…]",
     expected: "`ASU,LBA,size,R|W,timestamp[,…]`",
     window: WINDOW_SMALL,
-    header: true,
+    layout: Layout::Headed,
     detect: |sample| sample.percent(|line| Spc.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_| Box::new(Spc),
 };

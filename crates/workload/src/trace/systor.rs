@@ -4,7 +4,7 @@
 use base::RequestKind;
 
 use super::fields::{Commas, SECOND, device, integer, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_LARGE};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_LARGE};
 
 pub(super) const FORMAT: Format = Format {
     name: "systor",
@@ -12,7 +12,7 @@ pub(super) const FORMAT: Format = Format {
     expected: "`timestamp,response,R|W,LUN,offset,size`",
     // Several LUNs in a file.
     window: WINDOW_LARGE,
-    header: true,
+    layout: Layout::Headed,
     detect: |sample| sample.percent(|line| Systor.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_| Box::new(Systor),
 };

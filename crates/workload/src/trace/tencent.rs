@@ -3,14 +3,14 @@
 use base::RequestKind;
 
 use super::fields::{Commas, SECOND, device, scaled, time};
-use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+use super::parser::{Bad, Format, Layout, LineParser, Sink, WINDOW_SMALL};
 
 pub(super) const FORMAT: Format = Format {
     name: "tencent",
     doc: "Tencent Cloud block trace: timestamp (s),offset (512 B),size (512 B),io_type (0 read, 1 write),volume_id",
     expected: "`timestamp,offset,size,0|1,volume_id`",
     window: WINDOW_SMALL,
-    header: true,
+    layout: Layout::Headed,
     detect: |sample| sample.percent(|line| Tencent.line(line, &mut Sink::new(None)).is_ok()),
     parser: |_| Box::new(Tencent),
 };

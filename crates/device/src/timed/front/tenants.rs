@@ -144,6 +144,11 @@ impl Tenants {
         self.queues.iter().filter_map(SubmissionQueue::comes).min()
     }
 
+    /// True if each request that the device has not taken comes later than `now`.
+    pub(in crate::timed) fn wait_for(&self, now: Instant) -> bool {
+        self.queues.iter().all(|queue| queue.drawn.is_empty() || queue.comes().is_some_and(|at| at > now))
+    }
+
     /// When the latency of the command begins that was taken last.
     pub(in crate::timed) fn since(&self) -> Instant {
         self.taken.expect("it was taken").since
