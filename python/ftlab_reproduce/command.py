@@ -24,57 +24,44 @@ PAPERS = {
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 
 
+NAMED = "`ftlab reproduce PAPER --help` lists the experiments and the claims of one paper."
+"""The end of the help that is about all papers."""
+
+
 def add_arguments(command: Parser) -> None:
     """Adds the arguments of `ftlab reproduce`. Help that is asked for one paper is about that paper."""
     asked = [PAPERS[word] for word in Parser.argv if word in PAPERS and {"-h", "--help"} & {*Parser.argv}]
-    papers = {paper.name: paper for paper in asked[:1]} or PAPERS
-    command.runs(main, example=claims_of(asked[0]) if asked else claim_ids())
+    command.runs(main, example=claims_of(asked[0]) if asked else NAMED)
     command.add_argument(
         "paper", metavar="PAPER", choices=(*PAPERS, everything.NAME),
-        help=f"one of {', '.join(PAPERS)}; {everything.NAME}: each of them, and one table of all claims",
+        help=f"{', '.join(PAPERS)}, or {everything.NAME}",
     )  # fmt: skip
     command.add_argument(
         "--scale", metavar="SCALE", choices=SCALES, default="quick",
-        help="quick (the default: a smaller device of the same shape and less data) or paper (full size; of tbm, "
-             "gcf or rcftl an hour on two cores; of stack what its headline needs, ten minutes of one core a workload)",
+        help="quick (the default: a smaller device) or paper (full size)",
     )  # fmt: skip
     command.add_argument(
         "--only", metavar="ID",
-        help="one experiment ("
-             + "; ".join(f"{name}: {', '.join(paper.experiments)}" for name, paper in papers.items())
-             + "), or the one behind a claim of that id",
+        help="one experiment, or the one behind a claim"
+             + "".join(f": {', '.join(paper.experiments)}" for paper in asked[:1]),
     )  # fmt: skip
     command.add_argument(
         "--traces",
         metavar="DIR",
-        help="a directory with the original traces, such as prn_0.csv.gz or Financial1.spc",
+        help="the original traces, such as prn_0.csv.gz",
     )
     command.add_argument(
         "--out", metavar="DIR",
-        help="where runs are kept, to be taken up again, and the figures go (default out/reproduce/PAPER-SCALE; "
-             "of all: out/reproduce, with a directory for each)",
+        help="where runs are kept and figures go (of its own: out/reproduce)",
     )  # fmt: skip
     command.add_argument(
         "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
     )
     command.add_argument(
         "--claims", nargs="+", metavar="FILE",
-        help=f"of {everything.NAME}: runs nothing, and puts the claims.json of papers together that were reproduced "
-             "one by one, perhaps on several machines",
+        help=f"of {everything.NAME}: runs nothing, puts claims.json files together",
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
-
-
-def claim_ids() -> str:
-    """What `--only` knows besides experiments, by paper."""
-    lists = {
-        name: ", ".join(s.id for s in paper.statements) for name, paper in PAPERS.items() if paper.statements
-    }
-    words = [
-        textwrap.fill(ids, 96, initial_indent=f"  {name}: ", subsequent_indent="    ", break_on_hyphens=False)
-        for name, ids in lists.items()
-    ]
-    return "\n".join(["claim ids:", *words])
 
 
 def claims_of(paper: Study) -> str:

@@ -15,6 +15,7 @@ from ftlab.api.runner import Tell as Tell
 from ftlab.api.runner import engine_digest as engine_digest
 from ftlab.api.simulation import Job, Progress
 from ftlab.results.kept import Store
+from ftlab.results.output import scratch
 from ftlab.results.result import Result
 
 
@@ -71,6 +72,10 @@ class Grid:
         # The longest first, so that no thread is left alone with one at the end.
         missing = sorted((run for run in runs if run.label not in results), key=lambda run: -run.weight)
         tell.begin(len(runs), len(results), sum(run.weight for run in missing))
+        if self.directory.is_dir():
+            # What a killed process left unfinished goes, whether anything is run or not.
+            with scratch(self.directory):
+                pass
         if missing:
             results |= self._run_all(missing, keys, tell, jobs or os.cpu_count() or 1)
         return {run.label: results[run.label] for run in runs}

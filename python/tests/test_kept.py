@@ -87,6 +87,20 @@ def a_file(place: Path) -> None:
     place.write_text("mine", encoding="utf-8")
 
 
+def test_what_a_killed_process_left_goes(tmp_path: Path, runs: list[Run]) -> None:
+    grid = Grid(tmp_path / "runs")
+    grid.run(runs[:1])
+    left = tmp_path / "runs" / ".ftlab-0123456789abcdef.staging"
+    for done in (runs[:1], runs):
+        # Also where nothing is left to run.
+        left.mkdir()
+        (left / ".owner").write_text("", encoding="utf-8")
+        (left / "run").mkdir()
+        grid.run(done)
+        assert not left.exists()
+    assert not [place for place in (tmp_path / "runs").iterdir() if place.name.startswith(".")]
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

@@ -20,7 +20,7 @@ from ftlab.cli.main import main
 from ftlab_reproduce import claims, synthesis, workloads
 from ftlab_reproduce import command as reproduce
 from ftlab_reproduce.claims import Claim
-from ftlab_reproduce.command import PAPERS, claim_ids
+from ftlab_reproduce.command import PAPERS, claims_of
 from ftlab_reproduce.experiment import Grid, Run, Tell
 from ftlab_reproduce.study import Study, grid
 from ftlab_reproduce.tbm import STUDY, traces
@@ -109,7 +109,7 @@ def test_claims_are_counted_by_what_they_rest_on() -> None:
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=lambda paper: paper.name)
 def test_help_lists_the_ids_of_claims(paper: Study) -> None:
-    ids = " ".join(claim_ids().split())
+    ids = " ".join(claims_of(paper).split())
     assert all(f" {statement.id}" in ids for statement in paper.statements)
 
 

@@ -129,7 +129,7 @@ def _run(options: argparse.Namespace) -> None:
     jobs = _jobs(options)
     unwritten: OutputError | None = None
     try:
-        with Live(sys.stderr) as tell:
+        with Live(sys.stderr, logs=True) as tell:
             result = run(
                 config_argument(options.config) if jobs is None else jobs.config,
                 sets=options.sets,
@@ -252,7 +252,8 @@ def _compare(options: argparse.Namespace) -> None:
     if comparison.errors:
         label, why = next(iter(comparison.errors.items()))
         raise RunError(
-            f"error: {len(comparison.errors)} of {runs} runs failed; the first is `{label}`:\n{why}"
+            f"error: {len(comparison.errors)} of {len(comparison.results) + len(comparison.errors)} runs failed; "
+            f"the first is `{label}`:\n{why}"
         )
 
 
@@ -265,6 +266,10 @@ def _heard(tell: Tell) -> Callable[[str, Progress], None]:
     """Tells how far the runs of a comparison are where that is no terminal."""
 
     def heard(label: str, now: Progress) -> None:
+        if now.phase == FAILED:
+            tell.warn(
+                f"`{escape.terminal(label)}` has no result; the others go on, and why is told at the end"
+            )
         if now.phase in (DONE, FAILED):
             tell.done(label, 1.0, failed=now.phase == FAILED)
         else:

@@ -12,14 +12,13 @@ import hashlib
 import itertools
 import json
 import os
-import shutil
 import stat
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from ftlab._core import InputError
+from ftlab.results.output import scratch
 
 SEAL = "kept.json"
 SCHEMA = "ftlab.kept/1"
@@ -54,16 +53,17 @@ class Store:
             InputError: the files cannot be written.
         """
         place = self._place(key)
-        beside = place.with_name(f".{place.name}-{os.getpid()}-{threading.get_ident()}")
         try:
-            beside.mkdir(parents=True)
-            written = write(beside)
-            _seal(beside, key)
-            _move(beside, place, key)
+            self.directory.mkdir(parents=True, exist_ok=True)
+            # What a killed process left there goes too.
+            with scratch(self.directory) as staging:
+                beside = staging / "run"
+                beside.mkdir()
+                written = write(beside)
+                _seal(beside, key)
+                _move(beside, place, key)
         except OSError as error:
             raise InputError(f"error: cannot write to {place}: {error.strerror or error}") from None
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
         return written
 
     def _place(self, key: str) -> Path:

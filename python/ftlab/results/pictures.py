@@ -167,7 +167,10 @@ def latency(results: Results) -> list[Chart]:
     """How many requests are done by when, and the tail: reads and writes of one run, or every run for each."""
     if len(results) == 1:
         result = next(iter(results.values()))
-        groups = {"latency": {f"{kind}s": curve_of(result, kind) for kind in ("read", "write")}}
+        curves = {f"{kind}s": curve_of(result, kind) for kind in ("read", "write")}
+        there = [kind for kind, curve in curves.items() if curve.requests]
+        # One line has no legend, so the title says what it is.
+        groups = {f"latency of {there[0]} alone" if len(there) == 1 else "latency": curves}
     else:
         groups = {
             f"{kind} latency": {label: curve_of(result, kind) for label, result in results.items()}

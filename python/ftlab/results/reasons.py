@@ -101,7 +101,7 @@ def _at_waf(run: Figures) -> str:
 
 
 def _told(first: str, *parts: tuple[int, Sequence[str]]) -> str:
-    """A line that begins with `first`. Of each other part the longest form goes in for which there is room, of those with
+    """A line that begins with `first`. Of each other part the longest form goes in that has room, of those with
     the lower rank before others; they stay in their order.
     """
     left = WORDS - len(first.split())

@@ -130,7 +130,8 @@ def _cure(summary: dict[str, Any], times: float, *, begins_empty: bool) -> str:
     workload = summary["config"]["workload"]
     written = summary["host"]["bytes_written"] / _part(summary)
     capacities = written / in_bytes(summary["config"]["device"]["user_capacity"])
-    least = f"{_up(times * capacities):g}x"
+    up = _up(times * capacities)
+    least = f"{up:.0f}x" if up >= 100 else f"{up:g}x"
     ends = [name for name in ("requests", "rounds") if workload.get(name)]
     settings = [f"workload.{name}={math.ceil(workload[name] * times)}" for name in ends]
     if not ends or in_bytes(workload.get("volume", "1024PiB")) < times * written:
