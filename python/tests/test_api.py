@@ -318,7 +318,7 @@ def test_a_run_that_fails_half_way_does_not_stop_a_comparison(tiny: Path, tmp_pa
 
 def test_values_that_nothing_can_have_are_refused_before_the_first_run(tiny: Path) -> None:
     heard: list[str] = []
-    vary = {"ftl.victim": ["greedy", "gredy"], "device.blocks_per_plane": [2, 40, 60]}
+    vary: dict[str, list[Any]] = {"ftl.victim": ["greedy", "gredy"], "device.blocks_per_plane": [2, 40, 60]}
     with pytest.raises(ftlab.ConfigError) as refused:
         ftlab.compare(tiny, vary=vary, sets=QUICK, progress=lambda label, now: heard.append(now.phase))
     said = str(refused.value)

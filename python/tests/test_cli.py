@@ -245,7 +245,7 @@ def test_a_varied_key_is_called_by_its_option(ftlab: Ftlab, tiny: Path) -> None:
 
 def test_presets(ftlab: Ftlab) -> None:
     listed = ftlab("presets").stdout
-    names = [line.split()[0] for line in listed.splitlines()]
+    names = [line.split()[0] for line in listed.splitlines() if line]
     assert {"tbm", "tbm-small", "client-tlc", "client-tlc-small"} <= set(names)
     # Drives first, then the devices of papers.
     assert names[0] == "drives" and names.index("client-qlc-small") < names.index("devices") < names.index(

@@ -86,6 +86,21 @@ def test_one_operation_for_all_rows(tiny: Path) -> None:
         package.run(tiny, trace=table, columns=columns.replace("op=W,", ""))
 
 
+def test_a_unit_of_time_that_cannot_be_is_said(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    """Microseconds that were taken for nanoseconds."""
+    trace = tmp_path / "io.csv"
+    rows = "".join(f"{i * 100},W,{i % 50 * 4096},4096\n" for i in range(3000))
+    trace.write_text(rows, encoding="utf-8")
+    for unit, is_said in (("ns", True), ("us", False)):
+        columns = f"time=1:{unit},op=2,offset=3,size=4"
+        told = words(ftlab("trace", "info", trace, "--columns", columns).stdout)
+        assert ("the unit of its times can hardly be right" in told) is is_said
+        found = json.loads(ftlab("trace", "info", trace, "--columns", columns, "--json").stdout)
+        assert found["unit_doubtful"] is is_said
+        notes = package.run(tiny, sets={"host.replay": "open"}, trace=trace, columns=columns).summary["notes"]
+        assert any("the unit of its times can hardly be right" in note for note in notes) is is_said
+
+
 def test_a_parquet_file_may_stand_in_a_configuration_and_in_a_comparison(
     ftlab: Ftlab, tiny: Path, parquet: Path
 ) -> None:

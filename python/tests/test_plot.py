@@ -12,6 +12,18 @@ from ftlab import Comparison
 from ftlab.results import charts, drawing, pictures, plot
 
 
+def test_a_plot_of_writes_alone_says_so() -> None:
+    result = samples.result()
+    assert [chart.title for chart in pictures.latency({"": result})][1] == "Latency by percentile"
+    table = result.tables["latency"]
+    table["count"] = np.where(table["kind"] == "read", 0, table["count"])
+    titles = [chart.title for chart in pictures.latency({"": result})]
+    assert titles == [
+        "Latency of writes alone: share of requests done",
+        "Latency of writes alone by percentile",
+    ]
+
+
 def test_every_figure_has_ink(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
