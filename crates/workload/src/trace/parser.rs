@@ -293,6 +293,9 @@ pub struct Format {
     pub(crate) parser: fn(&FirstLines) -> Box<dyn BlockParser>,
 }
 
+/// A parser, or why the columns that the user names cannot be read.
+pub(crate) type Parsed = Result<Box<dyn BlockParser>, String>;
+
 /// The outer shape of a format.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
@@ -302,7 +305,7 @@ pub(crate) enum Layout {
     Headed,
     /// Records, which are no text; with a parser for a file that begins with this sample, of columns as the user names
     /// them.
-    Records(fn(&str, &FirstLines<'_>) -> Result<Box<dyn BlockParser>, String>),
+    Records(fn(&str, &FirstLines<'_>) -> Parsed),
 }
 
 impl Format {
