@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -183,7 +184,10 @@ def test_signals_stop_a_run(tmp_path: Path, tiny: Path, number: int, code: int) 
     )
     command.wait_until(state.exists)
     time.sleep(0.3)
-    assert command.end(number) == (code, "", "interrupted\n")
+    ended, stdout, stderr = command.end(number)
+    assert (ended, stdout) == (code, "")
+    # What was reached is said before.
+    assert re.fullmatch(r"reached: run +\d+ %.*\ninterrupted\n", stderr), stderr
     assert list(out.iterdir()) == []
     assert [file.name for file in state.parent.iterdir()] == [state.name]
 
@@ -192,7 +196,9 @@ def test_signals_stop_what_reproduces_a_paper(tmp_path: Path) -> None:
     command = Command(tmp_path, "reproduce", "gcmix", "--only", "survival", "--out", "out")
     command.wait_until((tmp_path / "out").exists)
     time.sleep(2)
-    assert command.end(signal.SIGTERM) == (143, "", "interrupted\n")
+    code, stdout, stderr = command.end(signal.SIGTERM)
+    assert (code, stdout) == (143, "")
+    assert re.fullmatch(r"(reached: [^\n]*\n)?interrupted\n", stderr), stderr
 
 
 @pytest.mark.parametrize(
@@ -224,7 +230,8 @@ def test_at_any_moment_there_is_no_traceback(tmp_path: Path, tiny: Path) -> None
             assert "WAF" in stdout
         elif code != -signal.SIGINT:
             # Otherwise it was over, but for leaving Python.
-            assert (code, stderr) == (130, "interrupted\n")
+            assert code == 130, stderr
+            assert re.fullmatch(r"(reached: [^\n]*\n)?interrupted\n", stderr), stderr
 
 
 FINALIZED = """

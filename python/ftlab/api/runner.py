@@ -217,7 +217,7 @@ class Tell:
         with suppress(OSError, ValueError):
             if self._show:
                 self._stream.write(CLEAR)
-            if isinstance(error, KeyboardInterrupt) and self._runs:
+            if isinstance(error, KeyboardInterrupt) and (self._finished or self._at):
                 self._stream.write(f"reached: {self.summary()}\n")
             self._stream.flush()
 
