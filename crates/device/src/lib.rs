@@ -178,6 +178,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     gang::check_number(config)?;
     timed::chip::check(config)?;
     check_twin(config)?;
+    check_command(config)?;
     gang::check(config)?;
     check_ftl(config)?;
     foresight::check(config)?;
@@ -325,6 +326,25 @@ fn check_split(config: &Config) -> Result<(), Refusal> {
     })
 }
 
+/// Refuses commands of more pages than one takes: the planes of a die share a command.
+fn check_command(config: &Config) -> Result<(), Refusal> {
+    let geometry = gang::geometry(config);
+    let (planes, units) = (geometry.planes_per_die, geometry.parts);
+    let is_together = config.device.multiplane != base::Multiplane::Off && config.run.executor != Executor::Count;
+    if units == 1 || !is_together || planes * units <= ftl::MAX_PAGES as u32 {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: "ftl.map_unit",
+        message: format!(
+            "the {planes} planes of a die would program {} map units with one command, and that takes at most {}",
+            planes * units,
+            ftl::MAX_PAGES
+        ),
+        help: "use larger units, `device.multiplane = \"off\"`, or the executor `count`".into(),
+    })
+}
+
 /// Twin blocks need what makes twins of blocks.
 fn check_twin(config: &Config) -> Result<(), Refusal> {
     let refuse = |message: String, help: &str| {
@@ -440,6 +460,7 @@ fn simulate_drive(config: &Config, options: &mut Options<'_>) -> Result<Outcome,
     let usage = stopwatch.usage();
     let mut outcome = report(config, drive.as_ref(), &workload, aged, usage);
     watch.phase("restart");
+    host.end(&mut drive)?;
     let drive = drive::executor::restarted(config, drive, image.as_deref())?;
     let restart = drive.restart();
     host.look(drive, &mut watch)?;

@@ -83,7 +83,7 @@ fn of_drive(config: &Config, geometry: &Geometry) -> u64 {
         return 0;
     }
     let (records, _) =
-        Image::bytes(&flash::shape(geometry, &config.device), geometry.page_size, drive::open::slots(config));
+        Image::bytes(&flash::shape(geometry, &config.device), geometry.page_size, drive::open::extras(config));
     records + CheckingHost::bytes(config.device.user_capacity)
 }
 

@@ -17,8 +17,6 @@ pub(crate) struct Restarted {
     pub(crate) erased: u64,
     /// Pages that were brought back from backups.
     pub(crate) rescued: u64,
-    /// The number of the newest write.
-    pub(crate) newest: u64,
     /// Time that the array reads take, all dies at once and without transfers.
     pub(crate) array_s: f64,
 }
@@ -44,7 +42,6 @@ impl Device {
             pages_read: recovery.pages_read * u64::from(self.parts.count),
             erased: recovery.erased as u64,
             rescued: recovery.rescued as u64,
-            newest: recovery.newest,
             array_s,
         })
     }

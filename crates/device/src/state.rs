@@ -21,7 +21,7 @@ use crate::device::{Device, policies};
 use crate::errors::RunError;
 use crate::flash::{Flash, Stamp};
 
-const MAGIC: &[u8; 8] = b"ftlabstC";
+const MAGIC: &[u8; 8] = b"ftlabstD";
 
 /// The bytes that states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
@@ -344,9 +344,9 @@ pub(crate) fn read_parts(input: &mut impl Read, shape: &StateShape) -> Option<(S
     let (pages, blocks, units) = (geometry.pages(), u64::from(geometry.blocks()), u64::from(geometry.units()));
     let active = geometry.domains() as usize * shape.streams;
     let maps = shape.logical_pages as u64 + pages;
-    // A unit has four numbers, and those of one that is kept; an active block has two and says whether there is one.
+    // Each map has its length besides. A unit has four numbers, and those of one that is kept; an active block has two and says whether there is one.
     let numbers = NUMBER * (units * 7 + active as u64 * 3 + shape.of_mechanisms) + lengths(maps * 4);
-    let saved: Saved<'static> = read_message(input, numbers, maps * 4)?;
+    let saved: Saved<'static> = read_message(input, numbers, maps * 4 + 8)?;
     let is_of_shape = saved.map.len() == shape.logical_pages
         && saved.reverse.len() as u64 == pages
         && [&*saved.erases, &saved.closed_at, &saved.filled_by].iter().all(|array| array.len() as u64 == units)
@@ -420,7 +420,9 @@ impl<'de, R: Read + 'de> de_flavors::Flavor<'de> for Limited<'de, R> {
 /// True if every number names something that exists, so that the deeper checks can follow it.
 fn plausible(saved: &Saved<'_>, shape: &StateShape) -> bool {
     let (geometry, streams) = (&shape.geometry, shape.streams);
-    let below = |words: &[u32], limit: u64| words.iter().all(|&word| word == NONE || u64::from(word) < limit);
+    let below = |words: &engine::FlatMap, limit: u64| {
+        words.range(0..words.len()).all(|word| word == NONE || u64::from(word) < limit)
+    };
     let mut open = std::collections::BTreeSet::new();
     let frontiers = saved.frontiers.iter().enumerate().all(|(index, frontier)| {
         frontier.is_none_or(|(unit, slot)| {

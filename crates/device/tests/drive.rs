@@ -2,9 +2,9 @@
 
 use crate::common::drives::{BUFFER, PROTECTED, config};
 use crate::common::on_all_processors;
-use device::drive::Drive;
 use device::drive::broken::BrokenPromise;
 use device::drive::sectors::{DenseCuts, SectorCuts, SectorTally, try_dense, try_sectors};
+use device::drive::{Drive, DriveError};
 use files::Interrupt;
 
 fn cut(sets: &[&str], cuts: SectorCuts) -> SectorTally {
@@ -325,9 +325,13 @@ fn figures(sets: &[&str], executor: &str) -> serde_json::Value {
         "workload.volume=\"4x\"",
         "run.precondition.random=\"1x\"",
     ];
+    figures_of(&[&load, sets].concat(), executor)
+}
+
+/// Figures of a whole configuration.
+fn figures_of(sets: &[&str], executor: &str) -> serde_json::Value {
     let executor = format!("run.executor={executor}");
-    let sets: Vec<&str> = load.iter().chain(sets).copied().chain([executor.as_str()]).collect();
-    let config = config(&sets);
+    let config = config(&[sets, &[&*executor]].concat());
     let mut summary = device::simulate(&config, &mut device::Options::default()).expect("a run").summary;
     let object = summary.as_object_mut().expect("an object");
     for key in ["config", "run"] {
@@ -336,9 +340,33 @@ fn figures(sets: &[&str], executor: &str) -> serde_json::Value {
     summary
 }
 
+/// A trace with discards, of whole pages and of parts, between writes and reads: the lines, in the format of MSR Cambridge.
+fn trace_with_discards() -> String {
+    let mut random = engine::Chance::new(7, "discards");
+    let line = |number: u64| {
+        let kind = ["Write", "Write", "Write", "Read", "Read", "Discard"][random.below(6) as usize];
+        let (first, sectors) = (random.below(300), 1 + random.below(24));
+        format!("{},c,0,{kind},{},{},1,-\n", 128_166_372_003_061_629 + number, first * 512, sectors * 512)
+    };
+    (0..4000).map(line).collect()
+}
+
 /// A workload with real bytes does what it does without, and what it wrote is there.
 #[test]
 fn real_bytes_change_no_figure() {
+    let path = std::env::temp_dir().join(format!("ftlab-discards-{}.csv", std::process::id()));
+    std::fs::write(&path, trace_with_discards()).expect("a trace");
+    let trace = format!("workload.trace={:?}", path.to_str().expect("a path"));
+    for kind in KINDS.iter().step_by(3) {
+        let [bytes, expected] =
+            ["device", "count"].map(|executor| figures_of(&[kind, &[&*trace][..]].concat(), executor));
+        for key in ["host", "flash", "gc", "wear"] {
+            assert_eq!(bytes[key], expected[key], "{key} of {kind:?} with discards");
+        }
+        assert!(bytes["host"]["trims"].as_u64() > Some(500), "{}", bytes["host"]);
+        assert_eq!(bytes["device"]["sectors_lost"], 0, "{kind:?}");
+    }
+    std::fs::remove_file(&path).expect("it is there");
     for kind in KINDS {
         let mut bytes = figures(kind, "device");
         let told = bytes.as_object_mut().and_then(|all| all.remove("device")).expect("what was checked");
@@ -404,7 +432,14 @@ fn bytes_of(write: u64, length: usize) -> Vec<u8> {
 /// A drive that outlives the power keeps what it acknowledged when its process is killed at any of its writes.
 #[test]
 fn a_killed_process_keeps_a_protected_buffer() {
-    for sets in [&[BUFFER, PROTECTED][..], &["ftl.map_unit=\"1KiB\"", BUFFER, PROTECTED], &UNITS] {
+    let kinds = [
+        (&[BUFFER, PROTECTED][..], false),
+        (&["ftl.map_unit=\"1KiB\"", BUFFER, PROTECTED], false),
+        (&UNITS, false),
+        // The next write of a range comes when the last one is in the buffer still.
+        (&UNITS, true),
+    ];
+    for (sets, again) in kinds {
         let config = config(sets);
         let pristine = Drive::in_memory(&config).expect("a drive");
         assert!(pristine.is_protected());
@@ -417,7 +452,8 @@ fn a_killed_process_keeps_a_protected_buffer() {
             while drive.image().writes_left() > 0 && writes.len() < 120 {
                 let write = writes.len() as u64 + 1;
                 let length = [512, 2048, 1024, 8192, 3072][(write % 5) as usize];
-                let offset = write * 4 * 2048 * 7 % (size - 8192) / 512 * 512;
+                let offset =
+                    if again { write / 3 % 2 * 4096 } else { write * 4 * 2048 * 7 % (size - 8192) / 512 * 512 };
                 let bytes = bytes_of(write, length);
                 drive.write(offset, &bytes, false).expect("a write");
                 writes.push((offset as usize, bytes));
@@ -448,4 +484,162 @@ fn a_killed_process_keeps_a_protected_buffer() {
         }
         assert!(ends < 390, "lives are too short");
     }
+}
+
+/// A drive that was opened has no checkpoint: what is written from then on, one of before does not know.
+#[test]
+fn an_open_drive_has_no_checkpoint() {
+    let config = config(&[BUFFER]);
+    let mut drive = Drive::in_memory(&config).expect("a drive");
+    drive.write(0, &[1; 4096], false).expect("a write");
+    drive.close().expect("a clean stop");
+    let image = drive.into_image();
+    assert!(image.checkpoint().is_some());
+    let mut drive = Drive::over(&config, image).expect("a drive");
+    assert!(drive.restart().from_checkpoint && drive.image().checkpoint().is_none());
+    drive.write(0, &[2; 4096], true).expect("a write");
+    drive.cut();
+    let mut drive = Drive::over(&config, drive.into_image()).expect("a drive");
+    let mut found = [0; 4096];
+    drive.read(0, &mut found).expect("a read");
+    assert!(!drive.restart().from_checkpoint && found == [2; 4096]);
+}
+
+/// Random writes of pages to a drive whose programs take older pages along when they fail, until some of these cannot be read. Returns by
+/// page the number of its newest write; nothing if the drive comes to its end before, for it may have refused some.
+fn written_until_some_are_lost(drive: &mut Drive, seed: u64) -> Option<Vec<u64>> {
+    let mut random = engine::Chance::new(seed, "lost pages");
+    let page = drive.page_size() as usize;
+    let mut newest = vec![0; drive.size() as usize / page];
+    for write in 1..4000 {
+        let at = random.below(newest.len() as u64) as usize;
+        drive.write((at * page) as u64, &bytes_of(write, page), false).ok()?;
+        newest[at] = write;
+        if write % 64 == 0 {
+            drive.flush().ok()?;
+            if write > 500 && (0..newest.len()).any(|at| drive.read((at * page) as u64, &mut vec![0; page]).is_err()) {
+                return Some(newest);
+            }
+        }
+    }
+    None
+}
+
+/// Data that a failed program took along are an error to read, never zeros or an older version: over cuts, restarts and a clean stop, until
+/// they are written or discarded.
+#[test]
+fn what_a_failed_program_took_along_stays_an_error() {
+    let worn = [
+        "device.cell=\"mlc\"",
+        "device.dies_per_chip=1",
+        "device.blocks_per_plane=24",
+        "device.pages_per_block=12",
+        "device.user_capacity=\"500KiB\"",
+        "device.bad_blocks.weibull={ life = 8, shape = 1 }",
+    ];
+    let mut lost = [0, 0];
+    for (number, protection) in ["none", "supercap"].into_iter().enumerate() {
+        for seed in 0..6 {
+            let protection = format!("ftl.paired_page=\"{protection}\"");
+            let mut sets = [&worn[..], &[&*protection]].concat();
+            if seed % 2 == 1 {
+                sets.push("ftl.map_unit=\"1KiB\"");
+            }
+            let config = config(&sets);
+            let mut drive = Drive::in_memory(&config).expect("a drive");
+            let page = drive.page_size() as usize;
+            let Some(newest) = written_until_some_are_lost(&mut drive, seed) else { continue };
+            let check = |drive: &mut Drive, when: &str| -> Vec<usize> {
+                let is_lost = |at: &usize| {
+                    let mut found = vec![7; page];
+                    match drive.read((at * page) as u64, &mut found) {
+                        Err(DriveError::Unreadable { .. }) => true,
+                        Err(error) => panic!("{error}"),
+                        Ok(()) => {
+                            let expected = if newest[*at] == 0 { vec![0; page] } else { bytes_of(newest[*at], page) };
+                            assert!(found == expected, "{sets:?}, seed {seed}, {when}: page {at} is another one");
+                            false
+                        }
+                    }
+                };
+                (0..newest.len()).filter(is_lost).collect()
+            };
+            let before = check(&mut drive, "before the cut");
+            lost[number] += before.len();
+            for when in ["after a cut", "after a second cut"] {
+                drive.cut();
+                drive = Drive::over(&config, drive.into_image()).expect("a drive");
+                assert_eq!(check(&mut drive, when), before, "{sets:?}, seed {seed}, {when}");
+            }
+            if !drive.has_ended() && drive.close().is_ok() {
+                drive = Drive::over(&config, drive.into_image()).expect("a drive");
+                assert_eq!(check(&mut drive, "after a stop"), before, "{sets:?}, seed {seed}, after a stop");
+            }
+            let first = before[0];
+            // A discard ends it, and lasts.
+            if drive.trim((first * page) as u64, page as u64).is_ok() && drive.flush().is_ok() {
+                drive.cut();
+                drive = Drive::over(&config, drive.into_image()).expect("a drive");
+                let mut found = vec![7; page];
+                drive.read((first * page) as u64, &mut found).expect("a read");
+                assert!(found.iter().all(|&byte| byte == 0), "{sets:?}, seed {seed}: page {first} after its discard");
+            }
+        }
+    }
+    assert!(lost.iter().all(|&pages| pages > 3), "{lost:?} were lost");
+}
+
+/// A bit of the records that is another one than was written, in an image that was stopped or cut: the drive is refused, or a read is
+/// an error, and no data are other ones. The drive goes on to collect, and its next restart says so as well.
+#[test]
+fn a_flipped_bit_of_the_records_is_found() {
+    let sets = [BUFFER, PROTECTED, "device.blocks_per_plane=6", "device.user_capacity=\"160KiB\""];
+    let config = config(&sets);
+    let mut drive = Drive::in_memory(&config).expect("a drive");
+    let page = drive.page_size() as usize;
+    let pages = drive.size() as usize / page;
+    let mut newest = vec![0; pages];
+    let mut random = engine::Chance::new(5, "flips");
+    for write in 1..400 {
+        let at = random.below(pages as u64) as usize;
+        drive.write((at * page) as u64, &bytes_of(write, page), false).expect("a write");
+        newest[at] = write;
+    }
+    // Those of the newest version, and zeros where there is none.
+    let is_right = |at: usize, found: &[u8]| {
+        if newest[at] == 0 { found.iter().all(|&byte| byte == 0) } else { found == bytes_of(newest[at], page) }
+    };
+    let mut cut = drive.clone();
+    cut.cut();
+    drive.close().expect("a clean stop");
+    let (mut refused, mut errors, mut right) = (0, 0, 0);
+    for image in [drive.into_image(), cut.into_image()] {
+        // Each third one: all fields of a record come in turns.
+        for word in image.record_words().step_by(3) {
+            let mut flipped = image.clone();
+            flipped.flip(word, random.below(64) as u32);
+            let Ok(mut drive) = Drive::over(&config, flipped) else {
+                refused += 1;
+                continue;
+            };
+            for round in 0..2 {
+                for at in 0..pages {
+                    let mut found = vec![0; page];
+                    match drive.read((at * page) as u64, &mut found) {
+                        Ok(()) => {
+                            right += 1;
+                            assert!(is_right(at, &found), "word {word}, round {round}: page {at} is another one");
+                        }
+                        Err(_) => errors += 1,
+                    }
+                }
+                // It collects blocks, with the same data.
+                for at in (0..pages).step_by(3).filter(|&at| round == 0 && newest[at] > 0) {
+                    let _ = drive.write((at * page) as u64, &bytes_of(newest[at], page), false);
+                }
+            }
+        }
+    }
+    println!("{refused} refused, {errors} reads failed, {right} were right");
+    assert!(refused > 100 && errors > 100 && right > 1000, "{refused} refused, {errors} errors, {right} right");
 }

@@ -814,3 +814,53 @@ fn units_go_with_features_of_the_chip() {
     }
     assert!(ran > 6, "{ran} devices ran");
 }
+
+/// A command for a die holds so many pages. Units of which the planes of a die have more are refused where they go together, whatever
+/// puts them there, and run where they do not.
+#[test]
+fn more_units_than_a_command_holds_are_refused() {
+    let (mut ran, mut refused) = (0, 0);
+    for allocation in ["F2", "D", "PCWD"] {
+        for multiplane in ["off", "bac", "any"] {
+            for programming in ["page", "one-shot"] {
+                for unit in ["512B", "1KiB"] {
+                    let sets = [
+                        "device.channels=1".into(),
+                        "device.chips_per_channel=2".into(),
+                        "device.dies_per_chip=1".into(),
+                        "device.planes_per_die=4".into(),
+                        "device.blocks_per_plane=16".into(),
+                        "device.pages_per_block=12".into(),
+                        "device.page_size=\"16KiB\"".into(),
+                        "device.user_capacity=\"8MiB\"".into(),
+                        format!("device.multiplane=\"{multiplane}\""),
+                        format!("device.programming=\"{programming}\""),
+                        "device.cell=\"mlc\"".into(),
+                        "device.timing.program=\"700us\"".into(),
+                        format!("ftl.allocation=\"{allocation}\""),
+                        format!("ftl.map_unit=\"{unit}\""),
+                        "run.executor=\"timed\"".into(),
+                        "workload.generator=\"sequential\"".into(),
+                        "workload.request_size=\"256KiB\"".into(),
+                        "workload.requests=40".into(),
+                        "run.precondition=\"none\"".into(),
+                    ];
+                    let loaded = device::load(&config::Base::Preset("tbm-small".into()), &sets, None);
+                    let text = match loaded {
+                        Ok(loaded) => {
+                            let run = || device::simulate(&loaded.config, &mut device::Options::default()).map(drop);
+                            let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+                            run.unwrap_or_else(|_| panic!("{sets:?}")).expect("a run");
+                            ran += 1;
+                            continue;
+                        }
+                        Err(problems) => problems.to_string(),
+                    };
+                    assert!(text.contains("at most 64"), "{sets:?}: {text}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(ran > 5 && refused > 10, "{ran} ran, {refused} were refused");
+}

@@ -59,6 +59,28 @@ fn cached(summary: &Value, name: &str) -> f64 {
     figure(summary, &format!("policy.slc_cache.{name}"))
 }
 
+/// The cache folds first what was written first: of a range that is written over and over, and is smaller than the cache, all
+/// pages have died by then. Were the newest block folded first, all of its pages would be moved.
+#[test]
+fn what_was_written_first_is_folded_first() {
+    for (name, when_full, fold) in
+        [("static", "fold-through", "need"), ("static", "direct", "mark"), ("both", "fold-through", "mark")]
+    {
+        let mut config = fill_of(Cell::Tlc, 1.0, 1.0);
+        config.device.user_capacity = 5000 * 8192;
+        set_cache(&mut config, (name, when_full, fold), 24);
+        // A block of the cache has 8 pages of the 24: the range is half of what the cache has.
+        let Source::Generator(generator) = &mut config.workload.source else { unreachable!("a generator") };
+        generator.footprint = 12 * 8 * 8192;
+        config.workload.end = End { requests: Some(4000), ..End::default() };
+        let summary = run(&config);
+        let [written, folded, died] =
+            ["written_pages", "folded_pages", "died_pages"].map(|name| cached(&summary, name));
+        assert!(written > 2000.0 && died > 1000.0, "{name} {fold}: {summary}");
+        assert!(folded * 50.0 < written, "{name} {fold}: {folded} of {written} were folded");
+    }
+}
+
 /// A cycle of a cached block wears it by `wear` of another one, and the whole device by the sum.
 #[test]
 fn cycles_in_slc_mode_wear_by_their_part() {

@@ -18,7 +18,7 @@ impl FlatArray {
         (length * 4).max(4)
     }
 
-    /// An array of `length` words, each `value`.
+    /// An array of `length` words, each `value`. Zeros take no memory until something else is written.
     ///
     /// # Errors
     /// When the operating system has not enough memory.
@@ -27,7 +27,9 @@ impl FlatArray {
         // Advice only: a kernel without huge pages declines, and nothing but speed is lost.
         #[cfg(target_os = "linux")]
         let _ = memory.advise(memmap2::Advice::HugePage);
-        bytemuck::cast_slice_mut::<u8, u32>(&mut memory)[..length].fill(value);
+        if value != 0 {
+            bytemuck::cast_slice_mut::<u8, u32>(&mut memory)[..length].fill(value);
+        }
         Ok(FlatArray { memory, length })
     }
 
@@ -35,6 +37,97 @@ impl FlatArray {
     #[inline]
     pub fn prefetch(&self, index: usize) {
         prefetch(self, index);
+    }
+}
+
+/// A fixed-length array of `u32`, most of which may be [`FlatMap::NONE`]: what was never set takes no memory.
+pub struct FlatMap(
+    /// The words, each with all bits the other way round.
+    FlatArray,
+);
+
+impl FlatMap {
+    /// The word for nothing.
+    pub const NONE: u32 = u32::MAX;
+
+    /// Words that are copied, or passed over, together.
+    const CHUNK: usize = 1024;
+
+    /// An array of `length` words, each [`FlatMap::NONE`].
+    ///
+    /// # Errors
+    /// When the operating system has not enough memory.
+    pub fn empty(length: usize) -> std::io::Result<FlatMap> {
+        FlatArray::filled(length, 0).map(FlatMap)
+    }
+
+    /// Bytes of an array of `length` words, all of which are set.
+    pub fn bytes(length: u64) -> u64 {
+        FlatArray::bytes(length)
+    }
+
+    /// Words, set or not.
+    pub fn len(&self) -> usize {
+        self.0.length
+    }
+
+    /// True if there is no word at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.length == 0
+    }
+
+    /// A word.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> u32 {
+        !self.0[index]
+    }
+
+    /// Sets a word.
+    #[inline(always)]
+    pub fn set(&mut self, index: usize, value: u32) {
+        self.0[index] = !value;
+    }
+
+    /// Words one after the other.
+    #[inline(always)]
+    pub fn range(&self, range: std::ops::Range<usize>) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator {
+        self.0[range].iter().map(|&word| !word)
+    }
+
+    /// Asks the processor to load the word at `index`, which will be read or written soon.
+    #[inline]
+    pub fn prefetch(&self, index: usize) {
+        self.0.prefetch(index);
+    }
+
+    /// The words as they are stored, in chunks of so many; nothing for a chunk that holds nothing.
+    pub fn chunks(&self, length: usize) -> impl ExactSizeIterator<Item = Option<&[u32]>> {
+        self.0.chunks(length).map(|chunk| chunk.iter().any(|&word| word != 0).then_some(chunk))
+    }
+
+    /// All words as they are stored: with all bits the other way round, so that 0 is nothing.
+    #[inline(always)]
+    pub fn stored_mut(&mut self) -> &mut [u32] {
+        &mut self.0
+    }
+
+    /// Sets words from one on, as [`FlatMap::chunks`] has them. Returns whether there are so many.
+    pub fn set_stored(&mut self, first: usize, words: impl ExactSizeIterator<Item = u32>) -> bool {
+        let Some(place) = self.0.get_mut(first..).and_then(|rest| rest.get_mut(..words.len())) else { return false };
+        place.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        true
+    }
+}
+
+impl Clone for FlatMap {
+    fn clone(&self) -> FlatMap {
+        let mut copy = FlatMap::empty(self.len()).expect("memory for a copy of a map");
+        for (number, chunk) in self.chunks(FlatMap::CHUNK).enumerate() {
+            if let Some(chunk) = chunk {
+                copy.0[number * FlatMap::CHUNK..][..chunk.len()].copy_from_slice(chunk);
+            }
+        }
+        copy
     }
 }
 

@@ -9,7 +9,7 @@ pub mod memory;
 pub mod random;
 pub mod timers;
 
-pub use flat::{FlatArray, prefetch};
+pub use flat::{FlatArray, FlatMap, prefetch};
 pub use index::Index;
 pub use random::Chance;
 pub use timers::Timers;

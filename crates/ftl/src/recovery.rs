@@ -8,6 +8,7 @@
 
 use base::scope::{Area, Scope};
 use base::{Cause, Domain, Geometry, Lpn, OpKind, Ppn, Slot, Unit};
+use engine::FlatMap;
 
 use crate::kernel::{Frontier, PageKind, Spare, Stream};
 use crate::mechanism::{Mechanisms, PageOrigin};
@@ -28,8 +29,6 @@ pub struct Recovery {
     pub rescued: usize,
     /// Domains that have collections to do now.
     pub busy: Vec<Domain>,
-    /// The number of the newest write: all to come have a higher one ([`crate::write_of`]).
-    pub newest: u64,
 }
 
 /// The work of a restart, once it is known where everything is.
@@ -46,7 +45,7 @@ struct RecoveryWork {
 }
 
 /// The word for a logical page that was not found.
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = FlatMap::NONE;
 
 impl<M: Mechanisms> PageMap<M> {
     /// Page mapping of a device of which nothing is known but the array, which does what that calls for.
@@ -64,9 +63,8 @@ impl<M: Mechanisms> PageMap<M> {
     ) -> Result<(PageMap<M>, Recovery), OutOfMemory> {
         let (mut page, work) = PageMap::<M>::found(geometry, user_pages, policies, seed, array)?;
         let (pages_read, erased, rescued) = (work.pages_read, work.erase.len(), work.rescues.len());
-        let newest = page.kernel.numbers().0;
         let busy = page.resume(&work, array);
-        Ok((page, Recovery { pages_read, erased, rescued, busy, newest }))
+        Ok((page, Recovery { pages_read, erased, rescued, busy }))
     }
 
     /// Page mapping as a scan finds it, and the work that is left.
@@ -78,7 +76,9 @@ impl<M: Mechanisms> PageMap<M> {
         scan: &dyn Scan,
     ) -> Result<(PageMap<M>, RecoveryWork), OutOfMemory> {
         let mut page: PageMap<M> = PageMap::over(geometry, user_pages, policies, seed, true)?;
-        let mut newest = vec![NONE; page.kernel.logical_pages() as usize];
+        let logical_pages = page.kernel.logical_pages() as usize;
+        let memory = |reason| OutOfMemory { megabytes: logical_pages as u64 * 4 / 1_000_000, reason };
+        let mut newest = FlatMap::empty(logical_pages).map_err(memory)?;
         let mut found: Vec<UnitFound> =
             geometry.all_units().map(|unit| page.look_at(scan, unit, &mut newest)).collect();
         page.undo_collections(scan, &mut found, &mut newest);
@@ -88,7 +88,7 @@ impl<M: Mechanisms> PageMap<M> {
                 reads.adopt_found(&page.kernel, unit, &scan.unit(unit));
             }
         }
-        for (lpn, &at) in newest.iter().enumerate().filter(|(_, at)| **at != NONE) {
+        for (lpn, at) in newest.range(0..logical_pages).enumerate().filter(|(_, at)| *at != NONE) {
             let spare = spare_of(scan.page(Ppn(at))).expect("a page that was found");
             page.kernel.adopt_page(Lpn(lpn as u32), Ppn(at));
             page.mechanisms.adopt_page(Lpn(lpn as u32), spare.region, spare.write);
@@ -102,7 +102,7 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Takes note of the pages of a unit: by LPN, that of the newest write; of several copies the one programmed last.
-    fn look_at(&mut self, scan: &dyn Scan, unit: Unit, newest: &mut [u32]) -> UnitFound {
+    fn look_at(&mut self, scan: &dyn Scan, unit: Unit, newest: &mut FlatMap) -> UnitFound {
         let found = scan.unit(unit);
         for (slot, page) in found.pages.iter().enumerate() {
             let Some(spare) = spare_of(*page) else { continue };
@@ -111,12 +111,14 @@ impl<M: Mechanisms> PageMap<M> {
                 continue;
             }
             self.kernel.adopt_numbers(spare.write, 0);
-            let Some(best) = newest.get_mut(spare.lpn as usize).filter(|_| spare.kind == PageKind::Data) else {
+            let lpn = spare.lpn as usize;
+            if lpn >= newest.len() || spare.kind != PageKind::Data {
                 continue;
-            };
+            }
+            let best = newest.get(lpn);
             let age = |spare: Spare| (spare.write, spare.order);
-            if *best == NONE || spare_of(scan.page(Ppn(*best))).is_none_or(|best| age(spare) > age(best)) {
-                *best = self.kernel.geometry().ppn(unit, Slot::new(slot as u32)).0;
+            if best == NONE || spare_of(scan.page(Ppn(best))).is_none_or(|best| age(spare) > age(best)) {
+                newest.set(lpn, self.kernel.geometry().ppn(unit, Slot::new(slot as u32)).0);
             }
         }
         UnitFound::of(&found)
@@ -157,14 +159,14 @@ impl<M: Mechanisms> PageMap<M> {
     }
 
     /// Pages of which a backup holds a newer version than any other page.
-    fn rescues(&self, scan: &dyn Scan, newest: &[u32]) -> Vec<Rescue> {
+    fn rescues(&self, scan: &dyn Scan, newest: &FlatMap) -> Vec<Rescue> {
         let mut rescues: Vec<Rescue> = Vec::new();
         let Some(covers) = self.mechanisms.parts().covers else { return rescues };
         let geometry = self.kernel.geometry();
         let mut consider = |at: Ppn, spare: Spare| {
             let candidate = covers.rescued(&self.kernel, scan, at, &spare);
             let Some(rescue) = candidate.filter(|rescue| rescue.lpn.index() < newest.len()) else { return };
-            let found = newest[rescue.lpn.index()];
+            let found = newest.get(rescue.lpn.index());
             let found = if found == NONE { None } else { spare_of(scan.page(Ppn(found))) };
             if found.is_some_and(|found| found.write >= rescue.write) {
                 return;

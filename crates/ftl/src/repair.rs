@@ -227,6 +227,17 @@ impl<M: Mechanisms> PageMap<M> {
         }
     }
 
+    /// The data of a page of the host are known to be lost, though an older version of it may be mapped.
+    pub(crate) fn lose_page(&mut self, lpn: Lpn, write: u64) {
+        // Those to come have higher numbers.
+        self.kernel.adopt_numbers(write, 0);
+        if self.kernel.is_mapped(lpn) {
+            self.lose(lpn);
+        } else {
+            self.lost.insert(lpn);
+        }
+    }
+
     /// The page at a place cannot be corrected. Returns whether data of the host are lost with it.
     pub(crate) fn lose_at(&mut self, at: Ppn) -> bool {
         let Some(lpn) = self.kernel.lpn_at(at) else { return false };

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use base::{Domain, Lpn, Ppn, Slot, Unit};
+use engine::FlatMap;
 
 use crate::kernel::{PageKind, Spare, Stream};
 use crate::mechanism::Mechanisms;
@@ -39,20 +40,20 @@ impl<M: Mechanisms> PageMap<M> {
 
     /// Has originals count in place of copies where a domain could not empty a victim else. Units of such copies are as those whose erase
     /// was interrupted.
-    pub(crate) fn undo_collections(&self, scan: &dyn Scan, found: &mut [UnitFound], newest: &mut [u32]) {
+    pub(crate) fn undo_collections(&self, scan: &dyn Scan, found: &mut [UnitFound], newest: &mut FlatMap) {
         if self.mechanisms.parts().reads.is_some() {
             // Where reads are limited, originals may have been read too often to be read once more.
             return;
         }
         let geometry = *self.kernel.geometry();
         let mut valid = vec![0; found.len()];
-        for &at in newest.iter().filter(|at| **at != NONE) {
+        for at in newest.range(0..newest.len()).filter(|at| *at != NONE) {
             valid[geometry.unit_of(Ppn(at)).index()] += 1;
         }
         for domain in geometry.all_domains() {
             while let Some((unit, originals)) = self.unit_to_undo(scan, found, newest, &valid, domain) {
                 for (lpn, original) in originals {
-                    newest[lpn.index()] = original.0;
+                    newest.set(lpn.index(), original.0);
                     valid[geometry.unit_of(original).index()] += 1;
                 }
                 valid[unit.index()] = 0;
@@ -66,7 +67,7 @@ impl<M: Mechanisms> PageMap<M> {
         &self,
         scan: &dyn Scan,
         found: &[UnitFound],
-        newest: &[u32],
+        newest: &FlatMap,
         valid: &[u32],
         domain: Domain,
     ) -> Option<(Unit, Vec<(Lpn, Ppn)>)> {
@@ -103,7 +104,7 @@ impl<M: Mechanisms> PageMap<M> {
         &self,
         scan: &dyn Scan,
         found: &[UnitFound],
-        newest: &[u32],
+        newest: &FlatMap,
         domain: Domain,
         unit: Unit,
     ) -> Option<Vec<(Lpn, Ppn)>> {
@@ -113,7 +114,8 @@ impl<M: Mechanisms> PageMap<M> {
         for (slot, page) in scan.unit(unit).pages.iter().enumerate() {
             let at = geometry.ppn(unit, Slot::new(slot as u32));
             if let Some(spare) = data(*page)
-                && newest.get(spare.lpn as usize) == Some(&at.0)
+                && (spare.lpn as usize) < newest.len()
+                && newest.get(spare.lpn as usize) == at.0
             {
                 copies.insert(spare.lpn, (spare.write, None));
             }

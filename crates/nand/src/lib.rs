@@ -38,7 +38,7 @@ pub use crate::block::BlockState;
 pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
-pub use crate::image::{Image, ImageError, SLOT_HEADER};
+pub use crate::image::{Extras, Image, ImageError, SLOT_HEADER};
 pub use crate::lives::{BAD_BLOCKS, BlockLives, LifeSetup, LifeShape};
 pub use crate::modes::ProgramMode;
 pub use crate::saved::SavedArray;

@@ -139,7 +139,7 @@ fn remembered(nand: &Nand) -> SavedArray {
 fn an_image_has_all_of_the_array() {
     for seed in 0..60 {
         let keeps_reads = seed % 2 == 0;
-        let mut nand = over(Image::in_memory(&shape(), PAGE as u32, 0), keeps_reads);
+        let mut nand = over(Image::in_memory(&shape(), PAGE as u32, nand::Extras::default()), keeps_reads);
         for step in steps(seed) {
             carry_out(&mut nand, step);
             let again = over(nand.image().unwrap().clone(), keeps_reads);
@@ -154,7 +154,7 @@ fn a_process_killed_at_any_write_leaves_what_a_power_cut_leaves() {
     let mut kills = 0;
     for seed in 0..8 {
         let keeps_reads = seed % 2 == 0;
-        let mut nand = over(Image::in_memory(&shape(), PAGE as u32, 0), keeps_reads);
+        let mut nand = over(Image::in_memory(&shape(), PAGE as u32, nand::Extras::default()), keeps_reads);
         for step in steps(seed) {
             let before = nand.clone();
             carry_out(&mut nand, step);
@@ -195,7 +195,7 @@ fn a_changed_byte_is_found() {
     let dir = std::env::temp_dir().join(format!("ftlab-image-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("disk");
-    let open = |identity: &str| Image::open(&path, &shape(), PAGE as u32, 0, identity, true);
+    let open = |identity: &str| Image::open(&path, &shape(), PAGE as u32, nand::Extras::default(), identity, true);
     {
         let mut nand = over(open("one\ntwo").unwrap(), false);
         nand.program(b(0), p(0)).unwrap();
@@ -244,7 +244,7 @@ fn a_changed_byte_is_found() {
 
 #[test]
 fn the_exclusive_or_of_two_pages_gives_one_back_with_the_other() {
-    let mut nand = over(Image::in_memory(&shape(), PAGE as u32, 0), false);
+    let mut nand = over(Image::in_memory(&shape(), PAGE as u32, nand::Extras::default()), false);
     let (one, other) = (nand.take(&bytes_of(1)), nand.take(&bytes_of(2)));
     let both = nand.xor(one, other);
     let second = nand.take(&bytes_of(2));
@@ -253,4 +253,45 @@ fn the_exclusive_or_of_two_pages_gives_one_back_with_the_other() {
     assert!(nand.copy_out(again, &mut bytes));
     assert_eq!(bytes, bytes_of(1));
     assert_eq!(nand.xor(0, again), again, "zeros change nothing");
+}
+
+/// A pipe and an empty file are refused at once: nobody waits for them, and they are not made an image.
+#[test]
+fn what_cannot_be_an_image_is_refused() {
+    let path = std::env::temp_dir().join(format!("ftlab-no-image-{}", std::process::id()));
+    let open = |writes| Image::open(&path, &shape(), PAGE as u32, nand::Extras::default(), "one", writes);
+    let text = |writes| open(writes).expect_err("a refusal").to_string();
+    std::fs::write(&path, b"").expect("an empty file");
+    for writes in [true, false] {
+        assert!(text(writes).contains("it is empty"), "{}", text(writes));
+    }
+    assert_eq!(std::fs::metadata(&path).expect("it is there").len(), 0);
+    std::fs::remove_file(&path).expect("it is there");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().expect("a pipe");
+    assert!(made.success());
+    for writes in [true, false] {
+        assert!(text(writes).contains("it is no file"), "{}", text(writes));
+    }
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+/// A new image of a large array takes room for what was written, and not for what may be.
+#[test]
+fn an_empty_image_takes_little_room() {
+    use std::os::unix::fs::MetadataExt;
+    let path = std::env::temp_dir().join(format!("ftlab-empty-image-{}", std::process::id()));
+    let large = Shape { blocks_per_plane: 4000, pages_per_block: 1152, ..shape() };
+    let image = Image::open(&path, &large, 4096, nand::Extras::default(), "one", true).expect("an image");
+    let taken = || std::fs::metadata(&path).expect("it is there").blocks() * 512;
+    assert!(taken() < 2 << 20, "{}", taken());
+    let mut nand = Nand::new(large, StoreKind::Bytes);
+    nand.attach(image).expect("an empty image");
+    for page in 0..3 {
+        nand.program(b(7), p(page)).expect("in order");
+        let data = nand.take(&vec![1; 4096]);
+        nand.store(b(7), p(page), data, 5);
+    }
+    assert!(taken() < 3 << 20, "{}", taken());
+    drop(nand);
+    std::fs::remove_file(&path).expect("it is there");
 }

@@ -60,8 +60,8 @@ impl DriveServer {
     /// Opens the drive and starts to serve it.
     #[new]
     #[pyo3(signature = (
-        kind, source, sets, image, *, socket=None, tcp=None, read_only=false, cut_at=None, log_writes=None,
-        pace=false
+        kind, source, sets, image, *, socket=None, tcp=None, read_only=false, aged=false, cut_at=None,
+        log_writes=None, pace=false
     ))]
     #[allow(clippy::too_many_arguments)] // The Python signature, all but four by keyword.
     fn new(
@@ -73,6 +73,7 @@ impl DriveServer {
         socket: Option<PathBuf>,
         tcp: Option<String>,
         read_only: bool,
+        aged: bool,
         cut_at: Option<&str>,
         log_writes: Option<PathBuf>,
         pace: bool,
@@ -89,7 +90,10 @@ impl DriveServer {
                 let caller = Caller::new(None);
                 let loaded = configs::load_drive(py, kind, &source, &sets, &caller)?;
                 let opened = py.detach(|| {
-                    let drive = Drive::open(&loaded.config, &image, read_only)?;
+                    let mut drive = Drive::open(&loaded.config, &image, read_only)?;
+                    if aged {
+                        drive.age(&caller.interrupt())?;
+                    }
                     let model = if pace { Some(drive.paced_model()?) } else { None };
                     Ok((drive, model))
                 });
@@ -144,6 +148,7 @@ impl DriveServer {
             "size": self.served.size(),
             "page_size": self.served.page_size(),
             "read_only": self.served.read_only(),
+            "new": self.served.is_new(),
             "connected": connected,
             "reads": counts.reads,
             "bytes_read": counts.read_bytes,

@@ -46,6 +46,17 @@ pub enum Error {
     PowerCut,
 }
 
+/// A part of a device, as far as its room goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes.
+    pub length: u64,
+    /// No data are stored there: it was never written, or was discarded.
+    pub is_hole: bool,
+    /// It reads as zeros.
+    pub is_zero: bool,
+}
+
 /// LiveFigures of a device while it runs, for the line on the terminal. `None` where a device has no such thing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LiveFigures {
@@ -106,6 +117,16 @@ pub trait Blocks: Send + Sync {
     /// # Errors
     /// As [`Blocks::write`].
     fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error>;
+
+    /// The parts that a range is made of, from its first byte on, at most so many. They need not reach to its end, and are one at
+    /// least. A device that does not know says that all of it is stored.
+    ///
+    /// # Errors
+    /// As [`Blocks::read`].
+    fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<Extent>, Error> {
+        let _ = (offset, most);
+        Ok(vec![Extent { length, is_hole: false, is_zero: false }])
+    }
 
     /// Arms a loss of power that falls on the `operations`-th operation of the flash from now: that one is not carried
     /// out whole, and none after it is. With 0 the power is gone when this returns. Every request that was not answered

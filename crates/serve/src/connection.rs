@@ -11,8 +11,8 @@ use crate::blocks::{self, Blocks, Error};
 use crate::counters::RequestCounters;
 use crate::pace::{PacedKind, PacedRequest};
 use crate::protocol::{
-    CLIENT_FLAGS, ExportQuery, GREETING, NO_ZEROES, OPTION_DATA_MAX, OptionHead, RequestHead, ability, chunk,
-    chunk_head, code, command, flag, info, option, option_reply, reply, simple_reply,
+    CLIENT_FLAGS, ContextQuery, ExportQuery, GREETING, NO_ZEROES, OPTION_DATA_MAX, OptionHead, RequestHead, ability,
+    allocation, chunk, chunk_head, code, command, flag, info, option, option_reply, reply, simple_reply,
 };
 use crate::replies::PacedReplies;
 use crate::wire::{Wire, is_timeout};
@@ -23,6 +23,8 @@ const OPTIONS_MAX: usize = 256;
 const SKIPPED_MAX: u32 = 64 << 20;
 /// Memory for data that a connection keeps between requests.
 const KEPT: usize = 1 << 20;
+/// Parts in a reply to a block status, at most.
+const EXTENTS_MAX: usize = 4096;
 
 /// Everything that the connections of one server share.
 pub(crate) struct Shared<'a> {
@@ -30,6 +32,8 @@ pub(crate) struct Shared<'a> {
     pub counters: &'a RequestCounters,
     /// True when the server stops: requests that have not begun get `ESHUTDOWN`.
     pub stopping: &'a AtomicBool,
+    /// Set by the first request of the client.
+    pub asks: &'a AtomicBool,
 }
 
 /// Why a connection is over.
@@ -56,7 +60,14 @@ impl From<io::Error> for Gone {
 
 /// Serves one client to its end. Where replies are paced, others send them.
 pub(crate) fn serve<S: Read + Write>(stream: S, shared: &Shared<'_>, paced: Option<PacedReplies<'_>>) -> Gone {
-    let mut connection = Connection { wire: Wire::new(stream), shared, paced, structured: false, data: Vec::new() };
+    let mut connection = Connection {
+        wire: Wire::new(stream),
+        shared,
+        paced,
+        structured: false,
+        tells_allocation: false,
+        data: Vec::new(),
+    };
     let gone = connection.negotiate().and_then(|()| connection.answer());
     match gone {
         Ok(never) => match never {},
@@ -77,6 +88,8 @@ struct Connection<'a, S> {
     shared: &'a Shared<'a>,
     paced: Option<PacedReplies<'a>>,
     structured: bool,
+    /// The client has asked for `base:allocation`.
+    tells_allocation: bool,
     data: Vec<u8>,
 }
 
@@ -133,6 +146,7 @@ impl<S: Read + Write> Connection<'_, S> {
             option::LIST | option::STRUCTURED_REPLY => {
                 self.send(&option_reply(option, reply::ERR_INVALID, b"this option has no data"));
             }
+            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.choose_contexts(option, &data),
             option::INFO | option::GO => {
                 let Some(wanted) = ExportQuery::parse(&data) else {
                     let text = b"the lengths in this option do not add up to its own";
@@ -149,6 +163,34 @@ impl<S: Read + Write> Connection<'_, S> {
             _ => self.send(&option_reply(option, reply::ERR_UNSUP, b"this option is not known here")),
         }
         Ok(false)
+    }
+
+    /// Answers a query of meta contexts, and takes over those that are set.
+    fn choose_contexts(&mut self, option: u32, data: &[u8]) {
+        let refusal = if !self.structured {
+            Some((reply::ERR_INVALID, "meta contexts need structured replies".into()))
+        } else {
+            match ContextQuery::parse(data) {
+                None => Some((reply::ERR_INVALID, "the lengths in this option do not add up to its own".into())),
+                Some(query) if !query.name.is_empty() => Some((reply::ERR_UNKNOWN, unknown(query.name))),
+                Some(ContextQuery { contexts, .. }) => {
+                    let lists = option == option::LIST_META_CONTEXT;
+                    let is_meant = |query: &&[u8]| *query == allocation::NAME || lists && *query == b"base:";
+                    let is_asked = contexts.iter().any(is_meant) || lists && contexts.is_empty();
+                    self.tells_allocation = is_asked && !lists || lists && self.tells_allocation;
+                    if is_asked {
+                        let number = if lists { 0 } else { allocation::NUMBER };
+                        let data = [&number.to_be_bytes()[..], allocation::NAME].concat();
+                        self.send(&option_reply(option, reply::META_CONTEXT, &data));
+                    }
+                    None
+                }
+            }
+        };
+        match refusal {
+            Some((code, text)) => self.send(&option_reply(option, code, text.as_bytes())),
+            None => self.send(&option_reply(option, reply::ACK, &[])),
+        }
     }
 
     /// Sends what is known of the export, and what was asked.
@@ -200,12 +242,15 @@ impl<S: Read + Write> Connection<'_, S> {
             if request.command == command::DISC {
                 break;
             }
+            self.shared.asks.store(true, Ordering::Relaxed);
             if request.command == command::FLUSH {
                 // It takes the longest, and nobody's reply should wait for it.
                 self.wire.flush()?;
             }
             let taken = self.take(&request)?;
-            let number = self.paced.as_mut().filter(|_| taken.is_ok()).map(|paced| paced.begin(for_model(&request)));
+            let (arrived, is_paced) = (self.wire.arrived(), taken.is_ok() && request.command != command::BLOCK_STATUS);
+            let paced = self.paced.as_mut().filter(|_| is_paced);
+            let number = paced.map(|paced| paced.begin(for_model(&request), arrived));
             let done = taken.and_then(|()| self.carry_out(&request));
             self.reply(&request, done)?;
             if let Some(paced) = &self.paced {
@@ -251,6 +296,12 @@ impl<S: Read + Write> Connection<'_, S> {
         if command == command::READ && self.structured {
             allowed |= flag::DF;
         }
+        if command == command::BLOCK_STATUS {
+            allowed |= flag::REQ_ONE;
+            if !self.tells_allocation {
+                return Some(Refused::new(code::EINVAL, "`base:allocation` was not asked for".into()));
+            }
+        }
         if flags & !allowed != 0 {
             let unknown = flags & !allowed;
             return Some(Refused::new(code::EINVAL, format!("a {name} has no flags {unknown:#x}")));
@@ -262,7 +313,7 @@ impl<S: Read + Write> Connection<'_, S> {
             let text = || "a flush has no offset and no length".into();
             return (offset != 0 || length != 0).then(|| Refused::new(code::EINVAL, text()));
         }
-        if command != command::READ && blocks.read_only() {
+        if !matches!(command, command::READ | command::BLOCK_STATUS) && blocks.read_only() {
             return Some(Error::ReadOnly.into());
         }
         let most = blocks.block_sizes().maximum;
@@ -284,6 +335,7 @@ impl<S: Read + Write> Connection<'_, S> {
         let length = u64::from(length);
         match command {
             command::READ => return self.read(cookie, offset, length as usize),
+            command::BLOCK_STATUS => return self.status(request),
             command::WRITE => {
                 blocks.write(offset, &self.data, fua)?;
                 counters.write(length);
@@ -328,10 +380,24 @@ impl<S: Read + Write> Connection<'_, S> {
         Ok(read?)
     }
 
+    /// Sends what is stored of a range.
+    fn status(&mut self, request: &RequestHead) -> Result<(), Refused> {
+        let most = if request.flags & flag::REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
+        let extents = self.shared.blocks.extents(request.offset, u64::from(request.length), most)?;
+        self.send(&chunk_head(chunk::BLOCK_STATUS, request.cookie, 4 + 8 * extents.len() as u32));
+        self.send(&allocation::NUMBER.to_be_bytes());
+        for extent in extents {
+            let flags = (u32::from(extent.is_hole) * allocation::HOLE) | (u32::from(extent.is_zero) * allocation::ZERO);
+            self.send(&(extent.length as u32).to_be_bytes());
+            self.send(&flags.to_be_bytes());
+        }
+        Ok(())
+    }
+
     fn reply(&mut self, request: &RequestHead, done: Result<(), Refused>) -> Result<(), Gone> {
         let cookie = request.cookie;
         match done {
-            Ok(()) if request.command == command::READ => {}
+            Ok(()) if matches!(request.command, command::READ | command::BLOCK_STATUS) => {}
             Ok(()) if self.structured => self.send(&chunk_head(chunk::NONE, cookie, 0)),
             Ok(()) => self.send(&simple_reply(0, cookie)),
             Err(Refused { code: None, .. }) => return Err(Gone::PowerCut),
@@ -400,6 +466,7 @@ fn name(command: u16) -> Option<&'static str> {
         command::FLUSH => "flush",
         command::TRIM => "trim",
         command::WRITE_ZEROES => "write of zeros",
+        command::BLOCK_STATUS => "block status",
         _ => return None,
     })
 }

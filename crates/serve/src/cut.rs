@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::blocks::{BlockSizes, Blocks, Error, LiveFigures};
+use crate::blocks::{BlockSizes, Blocks, Error, Extent, LiveFigures};
 
 /// Largest operation that `random:SEED` cuts at, as a power of two.
 const RANDOM_BITS: u32 = 20;
@@ -112,6 +112,10 @@ impl Blocks for Cut {
 
     fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error> {
         self.inner.zero(offset, length, may_trim, fua)
+    }
+
+    fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<Extent>, Error> {
+        self.inner.extents(offset, length, most)
     }
 
     fn cut_after(&self, operations: u64) {

@@ -52,7 +52,9 @@ impl Write for &mut Script<'_> {
 fn session(memory: &Memory, input: &[u8], piece: usize, stopping: bool) -> (Vec<u8>, Gone) {
     let (counters, stopping) = (RequestCounters::default(), AtomicBool::new(stopping));
     let mut script = Script { input, piece, output: Vec::new() };
-    let gone = serve(&mut script, &Shared { blocks: memory, counters: &counters, stopping: &stopping }, None);
+    let asks = AtomicBool::new(false);
+    let shared = Shared { blocks: memory, counters: &counters, stopping: &stopping, asks: &asks };
+    let gone = serve(&mut script, &shared, None);
     assert!(!stopping.load(Ordering::Relaxed) || counters.counts().written_bytes == 0);
     (script.output, gone)
 }

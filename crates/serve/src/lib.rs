@@ -18,7 +18,7 @@ mod replies;
 mod server;
 mod wire;
 
-pub use blocks::{BlockSizes, Blocks, Error, LiveFigures};
+pub use blocks::{BlockSizes, Blocks, Error, Extent, LiveFigures};
 pub use counters::RequestCounts;
 pub use cut::{Cut, CutAt};
 pub use listener::{Address, ListenError, Listener};

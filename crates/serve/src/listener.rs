@@ -13,7 +13,7 @@ use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 /// Clients that wait to be accepted.
-const BACKLOG: i32 = 64;
+const BACKLOG: i32 = 256;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]

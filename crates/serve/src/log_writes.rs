@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::blocks::{BlockSizes, Blocks, Error, LiveFigures};
+use crate::blocks::{BlockSizes, Blocks, Error, Extent, LiveFigures};
 
 const MAGIC: u64 = 0x006a_7366_7773_6872;
 const VERSION: u64 = 1;
@@ -152,6 +152,10 @@ impl Blocks for LogWrites {
     fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error> {
         let change = || self.inner.zero(offset, length, may_trim, fua);
         self.noted(change, |log| log.pieces(offset, length, fua_flag(fua), ZEROES_MAX))
+    }
+
+    fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<Extent>, Error> {
+        self.inner.extents(offset, length, most)
     }
 
     fn cut_after(&self, operations: u64) {

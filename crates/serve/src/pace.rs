@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
-/// A completion that comes so much later than the model has it is late: threads of Linux sleep that inexactly.
+/// An answer that goes out so much later than the model has it is late: threads of Linux sleep that inexactly.
 const LATE: Duration = Duration::from_micros(500);
 
 /// An event that is due so soon is not waited for: to sleep and to wake takes as long. If it completes a request, that is.
@@ -43,8 +43,9 @@ pub struct PacedRequest {
     pub length: u64,
 }
 
-/// The rest of a request, to be done when the model has completed it.
-pub type Due = Box<dyn FnOnce() + Send>;
+/// The rest of a request, to be done when the model has completed it. It is told when the answer was due: the model's time for the
+/// request after it came. Where there is no model any more it is not.
+pub type Due = Box<dyn FnOnce(Option<Instant>) + Send>;
 
 /// A request on its way to the model.
 struct PacedArrival {
@@ -58,9 +59,9 @@ struct PacedArrival {
 pub struct PaceFigures {
     /// Requests that the model completed.
     pub completed: u64,
-    /// Those of them that it completed late, by more than half a millisecond.
+    /// Requests that were answered late, by more than half a millisecond, counted from when they came.
     pub late: u64,
-    /// The most that it was late.
+    /// The most that an answer was late.
     pub behind_max_ns: u64,
 }
 
@@ -85,10 +86,17 @@ pub struct PaceClock {
     /// Requests that have come, and were not taken.
     come: Vec<PacedArrival>,
     /// Requests that the model has, by ticket.
-    in_model: BTreeMap<u64, Due>,
+    in_model: BTreeMap<u64, Taken>,
     tickets: u64,
     is_exact: bool,
     kept: Arc<PaceCounts>,
+}
+
+/// A request that the model has.
+struct Taken {
+    /// How long before the model took it it had come.
+    waited_ns: u64,
+    due: Due,
 }
 
 /// Both sides of a clock that begins now.
@@ -108,27 +116,34 @@ pub fn pace() -> (Pacer, PaceClock) {
 }
 
 impl Pacer {
-    /// A request has come; `due` is called when the model has completed it. Where there is no model any more that is at once.
-    pub fn begin(&self, request: PacedRequest, due: Due) {
-        let at_ns = self.began.elapsed().as_nanos() as u64;
+    /// A request came then; `due` is called when the model has completed it. Where there is no model any more that is at once.
+    pub fn begin(&self, request: PacedRequest, arrived: Instant, due: Due) {
+        let at_ns = arrived.saturating_duration_since(self.began).as_nanos() as u64;
         if let Err(mpsc::SendError(arrival)) = self.arrivals.send(PacedArrival { at_ns, request, due }) {
-            (arrival.due)();
+            (arrival.due)(None);
         }
     }
 
+    /// An answer that was due then has gone out.
+    pub(crate) fn answered(&self, due: Instant) {
+        let behind = due.elapsed();
+        self.kept.late.fetch_add(u64::from(behind > LATE), Relaxed);
+        self.kept.behind_max_ns.fetch_max(behind.as_nanos() as u64, Relaxed);
+    }
+
     /// The same, for a thread that has nothing else to do: the end of the request can be waited for.
-    pub fn begin_waited(&self, request: PacedRequest) -> impl FnOnce() + use<> {
+    pub fn begin_waited(&self, request: PacedRequest) -> impl FnOnce() + use<'_> {
         let (done, wait) = mpsc::sync_channel(1);
-        self.begin(
-            request,
-            Box::new(move || {
-                // Who does not wait any more needs no word.
-                let _ = done.send(());
-            }),
-        );
+        // Who does not wait any more needs no word.
+        let tell = move |due| {
+            let _ = done.send(due);
+        };
+        self.begin(request, Instant::now(), Box::new(tell));
         // An end of the model is an end of waiting.
         move || {
-            let _ = wait.recv();
+            if let Ok(Some(due)) = wait.recv() {
+                self.answered(due);
+            }
         }
     }
 
@@ -184,33 +199,30 @@ impl PaceClock {
 
     /// The requests that have come: when, what, and a number of each.
     pub fn take(&mut self) -> impl Iterator<Item = (u64, PacedRequest, u64)> + '_ {
+        let now = self.began.elapsed().as_nanos() as u64;
         let PaceClock { come, in_model, tickets, .. } = self;
-        come.drain(..).map(|PacedArrival { at_ns, request, due }| {
+        come.drain(..).map(move |PacedArrival { at_ns, request, due }| {
             *tickets += 1;
-            in_model.insert(*tickets, due);
+            in_model.insert(*tickets, Taken { waited_ns: now.saturating_sub(at_ns), due });
             (at_ns, request, *tickets)
         })
     }
 
     /// The model has completed the request of that number, at that time.
     pub fn completed(&mut self, ticket: u64, at_ns: u64) {
-        let Some(due) = self.in_model.remove(&ticket) else { return };
-        let now = || self.began.elapsed().as_nanos() as u64;
-        while now() < at_ns {
+        let Some(Taken { waited_ns, due }) = self.in_model.remove(&ticket) else { return };
+        while (self.began.elapsed().as_nanos() as u64) < at_ns {
             std::hint::spin_loop();
         }
-        due();
-        let behind = now() - at_ns;
         self.kept.completed.fetch_add(1, Relaxed);
-        self.kept.late.fetch_add(u64::from(behind > LATE.as_nanos() as u64), Relaxed);
-        self.kept.behind_max_ns.fetch_max(behind, Relaxed);
+        due(Some(self.began + Duration::from_nanos(at_ns.saturating_sub(waited_ns))));
     }
 }
 
 impl Drop for PaceClock {
     /// Without a model nobody waits for it.
     fn drop(&mut self) {
-        std::mem::take(&mut self.in_model).into_values().for_each(|due| due());
-        self.come.drain(..).chain(self.arrivals.try_iter()).for_each(|arrival| (arrival.due)());
+        std::mem::take(&mut self.in_model).into_values().for_each(|taken| (taken.due)(None));
+        self.come.drain(..).chain(self.arrivals.try_iter()).for_each(|arrival| (arrival.due)(None));
     }
 }

@@ -1,7 +1,7 @@
 //! The words of NBD's protocol, and the parsers of what a client sends. No sockets: bytes in, messages or bytes out.
 //!
-//! Source: `doc/proto.md` of the project NetworkBlockDevice. The server speaks fixed newstyle negotiation, without TLS,
-//! meta contexts and extended headers.
+//! Source: `doc/proto.md` of the project NetworkBlockDevice. The server speaks fixed newstyle negotiation, without TLS
+//! and extended headers. Of meta contexts it has `base:allocation`.
 
 /// The first bytes of a server: `NBDMAGIC`, `IHAVEOPT`, and what it can negotiate.
 pub(crate) const GREETING: [u8; 18] = *b"NBDMAGICIHAVEOPT\x00\x03";
@@ -26,6 +26,16 @@ pub(crate) mod option {
     pub const INFO: u32 = 6;
     pub const GO: u32 = 7;
     pub const STRUCTURED_REPLY: u32 = 8;
+    pub const LIST_META_CONTEXT: u32 = 9;
+    pub const SET_META_CONTEXT: u32 = 10;
+}
+
+/// The meta context that says what is stored, its number in replies, and its flags.
+pub(crate) mod allocation {
+    pub const NAME: &[u8] = b"base:allocation";
+    pub const NUMBER: u32 = 1;
+    pub const HOLE: u32 = 1 << 0;
+    pub const ZERO: u32 = 1 << 1;
 }
 
 /// Replies to options.
@@ -33,6 +43,7 @@ pub(crate) mod reply {
     pub const ACK: u32 = 1;
     pub const SERVER: u32 = 2;
     pub const INFO: u32 = 3;
+    pub const META_CONTEXT: u32 = 4;
     pub const ERR_UNSUP: u32 = 0x8000_0001;
     pub const ERR_INVALID: u32 = 0x8000_0003;
     pub const ERR_UNKNOWN: u32 = 0x8000_0006;
@@ -67,6 +78,7 @@ pub(crate) mod command {
     pub const FLUSH: u16 = 3;
     pub const TRIM: u16 = 4;
     pub const WRITE_ZEROES: u16 = 6;
+    pub const BLOCK_STATUS: u16 = 7;
 }
 
 /// Flags of requests.
@@ -74,6 +86,7 @@ pub(crate) mod flag {
     pub const FUA: u16 = 1 << 0;
     pub const NO_HOLE: u16 = 1 << 1;
     pub const DF: u16 = 1 << 2;
+    pub const REQ_ONE: u16 = 1 << 3;
 }
 
 /// Chunks of structured replies, and the flag of the last one.
@@ -81,6 +94,7 @@ pub(crate) mod chunk {
     pub const DONE: u16 = 1;
     pub const NONE: u16 = 0;
     pub const OFFSET_DATA: u16 = 1;
+    pub const BLOCK_STATUS: u16 = 5;
     pub const ERROR: u16 = 0x8001;
 }
 
@@ -129,6 +143,28 @@ impl<'a> ExportQuery<'a> {
         let count = fields.u16()?;
         let infos = (0..count).map(|_| fields.u16()).collect::<Option<_>>()?;
         fields.0.is_empty().then_some(Self { name, infos })
+    }
+}
+
+/// Data of `OPT_LIST_META_CONTEXT` and `OPT_SET_META_CONTEXT`: an export, and the contexts that the client asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ContextQuery<'a> {
+    pub name: &'a [u8],
+    pub contexts: Vec<&'a [u8]>,
+}
+
+impl<'a> ContextQuery<'a> {
+    /// `None` if the lengths inside do not add up to that of the data.
+    pub(crate) fn parse(data: &'a [u8]) -> Option<Self> {
+        let mut fields = Fields(data);
+        let text = |fields: &mut Fields<'a>| {
+            let length = fields.u32()?;
+            fields.bytes(usize::try_from(length).ok()?)
+        };
+        let name = text(&mut fields)?;
+        let count = fields.u32()?;
+        let contexts = (0..count).map(|_| text(&mut fields)).collect::<Option<_>>()?;
+        fields.0.is_empty().then_some(Self { name, contexts })
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Instant;
 
 use crate::pace::{PacedRequest, Pacer};
 
@@ -14,12 +15,20 @@ const OUTPUT: usize = 256 << 10;
 
 /// News of the replies of a connection.
 pub(crate) enum ReplyNews {
-    /// The model has completed the request of that number.
-    Due(u64),
+    /// The model has completed the request of that number, whose answer was due then.
+    Due(u64, Option<Instant>),
     /// The bytes of its reply.
     Ready(u64, Vec<u8>),
     /// A reply that waits for nothing.
     Now(Vec<u8>),
+}
+
+/// One of the two things that a reply waits for.
+enum HalfReply {
+    /// Its bytes.
+    Ready(Vec<u8>),
+    /// It is due since then, if the model lives.
+    Due(Option<Instant>),
 }
 
 /// The side of the thread that carries requests out.
@@ -34,12 +43,12 @@ impl<'a> PacedReplies<'a> {
         Self { pace, news, numbers: 0 }
     }
 
-    /// A request has come. Returns its number.
-    pub(crate) fn begin(&mut self, request: PacedRequest) -> u64 {
+    /// A request came then. Returns its number.
+    pub(crate) fn begin(&mut self, request: PacedRequest, arrived: Instant) -> u64 {
         self.numbers += 1;
         let (number, news) = (self.numbers, self.news.clone());
         // A connection that is gone waits for nothing.
-        self.pace.begin(request, Box::new(move || drop(news.send(ReplyNews::Due(number)))));
+        self.pace.begin(request, arrived, Box::new(move |due| drop(news.send(ReplyNews::Due(number, due)))));
         number
     }
 
@@ -58,27 +67,33 @@ impl<'a> PacedReplies<'a> {
 ///
 /// # Errors
 /// Those of the stream.
-pub(crate) fn send_when_due(stream: &mut impl Write, news: &Receiver<ReplyNews>) -> io::Result<()> {
-    // By number: the bytes of a reply, or nothing if it is due and has none yet.
-    let mut halves: HashMap<u64, Option<Vec<u8>>> = HashMap::new();
-    let mut output = Vec::new();
+pub(crate) fn send_when_due(stream: &mut impl Write, news: &Receiver<ReplyNews>, pace: &Pacer) -> io::Result<()> {
+    let mut halves: HashMap<u64, HalfReply> = HashMap::new();
+    let (mut output, mut due_of) = (Vec::new(), Vec::new());
     while let Ok(first) = news.recv() {
         let mut next = Some(first);
         while let Some(one) = next {
             match one {
                 ReplyNews::Now(bytes) => output.extend(bytes),
-                ReplyNews::Due(number) => match halves.remove(&number) {
-                    Some(bytes) => output.extend(bytes.into_iter().flatten()),
-                    None => drop(halves.insert(number, None)),
+                ReplyNews::Due(number, due) => match halves.remove(&number) {
+                    Some(HalfReply::Ready(bytes)) => {
+                        output.extend(bytes);
+                        due_of.extend(due);
+                    }
+                    _ => drop(halves.insert(number, HalfReply::Due(due))),
                 },
                 ReplyNews::Ready(number, bytes) => match halves.remove(&number) {
-                    Some(_) => output.extend(bytes),
-                    None => drop(halves.insert(number, Some(bytes))),
+                    Some(HalfReply::Due(due)) => {
+                        output.extend(bytes);
+                        due_of.extend(due);
+                    }
+                    _ => drop(halves.insert(number, HalfReply::Ready(bytes))),
                 },
             }
             next = if output.len() < OUTPUT { news.try_recv().ok() } else { None };
         }
         stream.write_all(&output)?;
+        due_of.drain(..).for_each(|due| pace.answered(due));
         output.clear();
         output.shrink_to(2 * OUTPUT);
     }

@@ -22,8 +22,10 @@ use crate::replies::{self, PacedReplies};
 /// Bounds that clients are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more are closed at once.
+    /// Connections at a time. One more takes the place of one that has been silent; if there is none, it is closed at once.
     pub connections: usize,
+    /// How long a client may take for its first request before another may take its place.
+    pub silence: Duration,
     /// How long a client may stop in the middle of a message, or leave its replies lying. Between requests it may take
     /// its time.
     pub stall: Duration,
@@ -33,7 +35,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 16, stall: Duration::from_secs(30), grace: Duration::from_secs(2) }
+        Self {
+            connections: 256,
+            silence: Duration::from_secs(10),
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(2),
+        }
     }
 }
 
@@ -71,10 +78,18 @@ struct Running {
 
 #[derive(Default)]
 struct Connections {
-    open: BTreeMap<u64, Peer>,
+    open: BTreeMap<u64, OpenConnection>,
     end: Option<ServerEnd>,
     lines: VecDeque<String>,
     forgotten: u64,
+}
+
+/// A client that is connected.
+struct OpenConnection {
+    stream: Peer,
+    since: Instant,
+    /// It has sent a request.
+    asks: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -141,12 +156,12 @@ impl Server {
         // No connection is added any more once the acceptor has ended.
         self.join();
         let mut state = self.inner.state();
-        state.open.values().for_each(|stream| stream.shutdown(Shutdown::Read));
+        state.open.values().for_each(|client| client.stream.shutdown(Shutdown::Read));
         let until = Instant::now() + self.inner.limits.grace;
         while !state.open.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                state.open.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+                state.open.values().for_each(|client| client.stream.shutdown(Shutdown::Both));
                 state = self.inner.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else {
                 let waited = self.inner.changed.wait_timeout(state, left);
@@ -170,7 +185,7 @@ impl Drop for Server {
         self.inner.stopping.store(true, Ordering::Relaxed);
         self.inner.listener.close();
         self.join();
-        self.inner.state().open.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+        self.inner.state().open.values().for_each(|client| client.stream.shutdown(Shutdown::Both));
     }
 }
 
@@ -206,15 +221,17 @@ impl Running {
     /// Gives a client its thread, unless there are too many.
     fn admit(self: &Arc<Self>, stream: Peer) -> std::io::Result<()> {
         let number = self.counters.connection();
-        if self.state().open.len() >= self.limits.connections {
+        if self.state().open.len() >= self.limits.connections && !self.end_silent() {
             self.say(format!("client {number} was sent away: {} are connected", self.limits.connections));
             return Ok(());
         }
         stream.set_timeouts(self.limits.stall)?;
-        self.state().open.insert(number, stream.again()?);
+        let asks = Arc::<AtomicBool>::default();
+        let client = OpenConnection { stream: stream.again()?, since: Instant::now(), asks: Arc::clone(&asks) };
+        self.state().open.insert(number, client);
         let inner = Arc::clone(self);
         let started = thread::Builder::new().name(format!("client {number}")).spawn(move || {
-            inner.serve(number, stream);
+            inner.serve(number, stream, &asks);
         });
         if started.is_err() {
             self.state().open.remove(&number);
@@ -222,8 +239,25 @@ impl Running {
         started.map(drop)
     }
 
-    fn serve(&self, number: u64, stream: Peer) {
-        let shared = Shared { blocks: &*self.blocks, counters: &self.counters, stopping: &self.stopping };
+    /// Ends the connection of the client that has been silent longest since it came, if one has been for too long.
+    fn end_silent(&self) -> bool {
+        let mut state = self.state();
+        let is_silent = |client: &OpenConnection| {
+            !client.asks.load(Ordering::Relaxed) && client.since.elapsed() > self.limits.silence
+        };
+        let Some(number) = state.open.iter().find(|(_, client)| is_silent(client)).map(|(&number, _)| number) else {
+            return false;
+        };
+        if let Some(client) = state.open.remove(&number) {
+            client.stream.shutdown(Shutdown::Both);
+        }
+        drop(state);
+        self.say(format!("client {number} was sent away: it asked for nothing, and others wait"));
+        true
+    }
+
+    fn serve(&self, number: u64, stream: Peer, asks: &AtomicBool) {
+        let shared = Shared { blocks: &*self.blocks, counters: &self.counters, stopping: &self.stopping, asks };
         let served = catch_unwind(AssertUnwindSafe(|| match &self.pace {
             None => connection::serve(stream, &shared, None),
             Some(pace) => serve_paced(stream, &shared, pace),
@@ -231,12 +265,14 @@ impl Running {
         match served {
             Ok(Gone::Left) => {}
             Ok(Gone::Problem(_)) if self.stopping.load(Ordering::Relaxed) => {}
+            // Which it was told of.
+            Ok(Gone::Problem(_)) if !self.state().open.contains_key(&number) => {}
             Ok(Gone::Problem(problem)) => self.say(format!("client {number} is gone: {problem}")),
             Ok(Gone::PowerCut) => self.end(ServerEnd::PowerCut),
             Err(panic) => self.end(ServerEnd::Broken(text(&*panic))),
         }
-        if let Some(stream) = self.state().open.remove(&number) {
-            stream.shutdown(Shutdown::Both);
+        if let Some(client) = self.state().open.remove(&number) {
+            client.stream.shutdown(Shutdown::Both);
         }
         self.changed.notify_all();
     }
@@ -245,7 +281,7 @@ impl Running {
     fn end(&self, end: ServerEnd) {
         let mut state = self.state();
         state.end.get_or_insert(end);
-        state.open.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+        state.open.values().for_each(|client| client.stream.shutdown(Shutdown::Both));
         self.listener.close();
         self.changed.notify_all();
     }
@@ -260,7 +296,7 @@ fn serve_paced(stream: Peer, shared: &Shared<'_>, pace: &Pacer) -> Gone {
     let (news, due) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || {
-            if replies::send_when_due(&mut output, &due).is_err() {
+            if replies::send_when_due(&mut output, &due, pace).is_err() {
                 output.shutdown(Shutdown::Both);
             }
         });

@@ -4,6 +4,7 @@
 //! two system calls per batch of them, and one with a single request gets its reply at once.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::time::Instant;
 
 /// Bytes read ahead: some dozens of requests of 4 KiB.
 const INPUT: usize = 256 << 10;
@@ -17,11 +18,13 @@ pub(crate) struct Wire<S> {
     start: usize,
     end: usize,
     output: Vec<u8>,
+    /// When the last bytes came.
+    arrived: Instant,
 }
 
 impl<S: Read + Write> Wire<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, input: vec![0; INPUT].into(), start: 0, end: 0, output: Vec::new() }
+        Self { stream, input: vec![0; INPUT].into(), start: 0, end: 0, output: Vec::new(), arrived: Instant::now() }
     }
 
     /// Waits for the next message however long it takes. False if the client has ended the stream.
@@ -50,6 +53,7 @@ impl<S: Read + Write> Wire<S> {
                 self.flush()?;
                 let count = retried(|| self.stream.read(data))?;
                 ended(count)?;
+                self.arrived = Instant::now();
                 data = &mut data[count..];
             } else {
                 ended(self.fill()?)?;
@@ -77,6 +81,11 @@ impl<S: Read + Write> Wire<S> {
         Ok(())
     }
 
+    /// When the last bytes came from the client: those of a message that is read whole, or ones behind it.
+    pub(crate) fn arrived(&self) -> Instant {
+        self.arrived
+    }
+
     /// Bytes to send, to be appended to.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
@@ -100,7 +109,7 @@ impl<S: Read + Write> Wire<S> {
     fn fill(&mut self) -> io::Result<usize> {
         self.flush()?;
         let count = retried(|| self.stream.read(&mut self.input))?;
-        (self.start, self.end) = (0, count);
+        (self.start, self.end, self.arrived) = (0, count, Instant::now());
         Ok(count)
     }
 }

@@ -11,10 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    Chance, Client, DISC, FLUSH, FUA, READ, Request, TRIM, WRITE, ZERO, head, scratch, served, served_within, soon,
+    Chance, Client, DISC, FLUSH, FUA, READ, REQ_ONE, Request, STATUS, TRIM, WRITE, ZERO, head, scratch, served,
+    served_within, soon,
 };
 use serve::memory::Memory;
-use serve::{Address, BlockSizes, Blocks, Cut, CutAt, Error, Limits, Listener, Server, ServerEnd};
+use serve::{Address, BlockSizes, Blocks, Cut, CutAt, Error, Extent, Limits, Listener, Server, ServerEnd};
 
 const SIZE: u64 = 1 << 20;
 
@@ -397,4 +398,106 @@ fn tcp_listens_on_this_machine_and_says_what_it_lacks() {
     assert!(warning.ends_with("everyone that can reach this address can read and write"), "{warning}");
     let text = Listener::bind(&Address::Tcp("nowhere".into())).expect_err("no address").to_string();
     assert!(text.starts_with("cannot listen at nowhere: ") && text.contains("expected HOST:PORT"), "{text}");
+}
+
+/// Clients that say nothing give their places to others, and those that have asked for something keep them.
+#[test]
+fn silent_clients_make_room() {
+    let limits = Limits { connections: 3, silence: Duration::from_millis(100), ..Limits::default() };
+    let (server, path) = served_within(Arc::new(Memory::new(SIZE)), limits);
+    let mut asks = Client::<UnixStream>::unix(&path);
+    assert_eq!(asks.write(0, &[1; 512]), 0);
+    let mut silent = [Client::<UnixStream>::unix(&path).stream, UnixStream::connect(&path).expect("a connection")];
+    soon("three are connected", || server.connected() == 3);
+    thread::sleep(Duration::from_millis(150));
+    let mut others = [(); 2].map(|()| Client::<UnixStream>::unix(&path));
+    assert!(others.iter_mut().all(|other| other.read(0, 512) == [1; 512]));
+    silent[1].read_exact(&mut [0; 18]).expect("the greeting");
+    assert!(silent.iter_mut().all(ended), "they were sent away");
+    assert_eq!(asks.read(0, 512), [1; 512]);
+    // Now all have asked for something.
+    assert!(Client::over(UnixStream::connect(&path).expect("a connection"), true).is_err());
+    server.stop().expect("a clean stop");
+}
+
+/// As many clients as `fio` has jobs are served side by side.
+#[test]
+fn many_clients_are_served() {
+    let (server, path) = served(Arc::new(Memory::new(SIZE)));
+    let mut clients: Vec<_> = (0..128).map(|_| Client::<UnixStream>::unix(&path)).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.write(number as u64 * 512, &[number as u8; 512]), 0);
+    }
+    for (number, client) in clients.iter_mut().rev().enumerate() {
+        assert_eq!(client.read((127 - number) as u64 * 512, 512), [(127 - number) as u8; 512]);
+    }
+    server.stop().expect("a clean stop");
+}
+
+/// A device that stores the second of each four sectors.
+struct Holes(Memory);
+
+impl Blocks for Holes {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn block_sizes(&self) -> BlockSizes {
+        self.0.block_sizes()
+    }
+
+    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Error> {
+        self.0.read(offset, data)
+    }
+
+    fn write(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Error> {
+        self.0.write(offset, data, fua)
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        self.0.flush()
+    }
+
+    fn trim(&self, offset: u64, length: u64) -> Result<(), Error> {
+        self.0.trim(offset, length)
+    }
+
+    fn zero(&self, offset: u64, length: u64, may_trim: bool, fua: bool) -> Result<(), Error> {
+        self.0.zero(offset, length, may_trim, fua)
+    }
+
+    fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<Extent>, Error> {
+        let sectors = offset / 512..(offset + length) / 512;
+        let extent = |sector| {
+            let is_hole = sector % 4 != 1;
+            Extent { length: 512, is_hole, is_zero: is_hole }
+        };
+        Ok(sectors.map(extent).take(most).collect())
+    }
+
+    fn cut_after(&self, operations: u64) {
+        self.0.cut_after(operations);
+    }
+}
+
+/// `base:allocation` says what is stored, to those who have asked for it.
+#[test]
+fn block_status_says_what_is_stored() {
+    let (server, path) = served(Arc::new(Holes(Memory::new(SIZE))));
+    let connect = || UnixStream::connect(&path).expect("a connection");
+    let status = Request::new(STATUS, 512, 1024);
+    let mut without = Client::over(connect(), true).expect("an export");
+    assert_eq!(without.ask(status, &[]).expect("a reply").0, 22);
+    let context = b"base:allocation";
+    let query = [&[0; 4], &1_u32.to_be_bytes()[..], &15_u32.to_be_bytes(), context].concat();
+    let mut client = Client::asking(connect(), true, &[(9, vec![0; 8]), (10, query)]).expect("an export");
+    let words = |data: Vec<u8>| -> Vec<u32> {
+        data.chunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("4 bytes"))).collect()
+    };
+    let (code, data) = client.ask(status, &[]).expect("a reply");
+    assert_eq!((code, words(data)), (0, vec![1, 512, 0, 512, 3]));
+    let (code, data) = client.ask(status.flags(REQ_ONE), &[]).expect("a reply");
+    assert_eq!((code, words(data)), (0, vec![1, 512, 0]));
+    assert_eq!(client.ask(Request::new(STATUS, SIZE, 512), &[]).expect("a reply").0, 22);
+    server.stop().expect("a clean stop");
 }

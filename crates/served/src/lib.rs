@@ -8,12 +8,18 @@ use std::sync::{Mutex, MutexGuard};
 
 use base::scope::{Area, Scope};
 use device::drive::{Drive, DriveError, RestartCost, SECTOR};
-use serve::{BlockSizes, Blocks, Error, LiveFigures};
+use serve::{BlockSizes, Blocks, Error, Extent, LiveFigures};
 
 pub use paced::RunningModel;
 
-/// The longest read or write: what a Linux host sends at most is a third of it.
-const LONGEST: u32 = 4 << 20;
+/// The longest read or write: what NBD's clients rely on where they are not told.
+const LONGEST: u32 = 32 << 20;
+
+/// Bytes that are zeroed before others get their turn.
+const ZEROED: u64 = 4 << 20;
+
+/// Pages that are looked at for one question of what is stored.
+const LOOKED_AT: u64 = 1 << 20;
 
 /// A drive, as the server knows it. One request at a time.
 pub struct ServedDrive {
@@ -21,6 +27,7 @@ pub struct ServedDrive {
     size: u64,
     page: u32,
     is_read_only: bool,
+    is_new: bool,
     restart: RestartCost,
 }
 
@@ -28,13 +35,18 @@ impl ServedDrive {
     /// A drive that was opened.
     pub fn new(drive: Drive) -> ServedDrive {
         let (size, page, is_read_only) = (drive.size(), drive.page_size() as u32, drive.is_read_only());
-        let restart = drive.restart();
-        ServedDrive { size, page, is_read_only, restart, drive: Mutex::new(drive) }
+        let (restart, is_new) = (drive.restart(), drive.is_new());
+        ServedDrive { size, page, is_read_only, is_new, restart, drive: Mutex::new(drive) }
     }
 
     /// Bytes of a page.
     pub fn page_size(&self) -> u32 {
         self.page
+    }
+
+    /// True if nothing had been written when it was opened, so that its figures are those of an empty drive.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// The cost of the restart when it was opened.
@@ -91,12 +103,31 @@ impl Blocks for ServedDrive {
             self.trim(offset, length)?;
         } else {
             // In pieces, so that others get their turn.
-            for at in (offset..offset + length).step_by(LONGEST as usize) {
-                let piece = u64::from(LONGEST).min(offset + length - at);
+            for at in (offset..offset + length).step_by(ZEROED as usize) {
+                let piece = ZEROED.min(offset + length - at);
                 self.carry_out(|drive| drive.write_zeros(at, piece, false))?;
             }
         }
         if fua { self.flush() } else { Ok(()) }
+    }
+
+    fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<Extent>, Error> {
+        let drive = self.drive()?;
+        let (page, end) = (drive.page_size(), offset + length);
+        let mut extents: Vec<Extent> = Vec::new();
+        let mut at = offset;
+        for lpn in (offset / page..end.div_ceil(page)).take(LOOKED_AT as usize) {
+            let next = ((lpn + 1) * page).min(end);
+            let is_hole = !drive.stores(lpn as u32);
+            let count = extents.len();
+            match extents.last_mut() {
+                Some(last) if last.is_hole == is_hole => last.length += next - at,
+                _ if count == most => break,
+                _ => extents.push(Extent { length: next - at, is_hole, is_zero: is_hole && drive.deallocated() == 0 }),
+            }
+            at = next;
+        }
+        Ok(extents)
     }
 
     fn cut_after(&self, operations: u64) {

@@ -15,9 +15,10 @@ use nand::Image;
 use serde_json::{Value, json};
 use workload::Workload;
 
-use super::open::slots;
+use super::open::extras;
 use super::{Drive, DriveError, RestartCost, SECTOR};
 use crate::errors::RunError;
+use crate::pages::Span;
 use crate::watch::{Watch, work_of};
 use crate::{flash, gang, lives};
 
@@ -33,14 +34,14 @@ const STRIDE: u64 = 1 << 20;
 /// [`RunError`]; its text is for the user.
 pub(crate) fn open(config: &Config, image: Option<&Path>) -> Result<(Drive, bool), RunError> {
     let Some(image) = image else { return Ok((in_memory(config)?, true)) };
-    let is_new = std::fs::metadata(image).map_or(true, |file| file.len() == 0);
+    let is_new = !image.exists();
     Ok((Drive::open(config, image, false)?, is_new))
 }
 
 /// A drive whose bytes lie in memory, if there is as much.
 fn in_memory(config: &Config) -> Result<Drive, RunError> {
     let geometry = gang::geometry(config);
-    let (_, data) = Image::bytes(&flash::shape(&geometry, &config.device), geometry.page_size, slots(config));
+    let (_, data) = Image::bytes(&flash::shape(&geometry, &config.device), geometry.page_size, extras(config));
     match room() {
         Some(room) if room.bytes < data => Err(RunError::Input(format!(
             "the bytes of the drive need {} of memory, and there are {}\nhint: name a file for them with `--image`, or use a \
@@ -81,6 +82,8 @@ pub(crate) struct CheckingHost {
     checked_after: u64,
     /// Sectors that were read, and that an earlier run or another host wrote, or that the drive refused at the end of its life.
     unknown: u64,
+    /// Sectors that the drive could not read after the restart, and said so.
+    lost: u64,
 }
 
 /// The number of a sector that was not written.
@@ -96,12 +99,12 @@ impl CheckingHost {
         let versions = FlatArray::filled(sectors as usize, NEVER).map_err(|reason| {
             RunError::from(ftl::OutOfMemory { megabytes: CheckingHost::bytes(drive.size()) / 1_000_000, reason })
         })?;
-        let (checked, checked_after, unknown) = (0, 0, 0);
+        let (checked, checked_after, unknown, lost) = (0, 0, 0, 0);
         let deallocated = drive.deallocated();
         // Preconditioning writes zeros.
         let knows_all = knows_all && (deallocated == 0 || drive.config().run.precondition == Precondition::None);
         let (writes, bytes) = (DISCARDED, Vec::new());
-        Ok(CheckingHost { versions, writes, knows_all, deallocated, bytes, checked, checked_after, unknown })
+        Ok(CheckingHost { versions, writes, knows_all, deallocated, bytes, checked, checked_after, unknown, lost })
     }
 
     /// Bytes of memory that it takes for so many of the drive.
@@ -129,7 +132,10 @@ impl CheckingHost {
                 now = now.max(request.at);
                 drive.pass_time(now);
                 match self.carry_out(drive, request) {
-                    Err(DriveError::EndOfLife) => self.forget(request.offset, request.size),
+                    // A write of part of a page whose rest is lost is refused, too.
+                    Err(DriveError::EndOfLife | DriveError::Unreadable { .. }) => {
+                        self.forget(request.offset, request.size);
+                    }
                     done => done.map_err(|error| failed(&error))?,
                 }
                 watch.report(work_of(request), now, &drive.device.recorder.counters, || workload.progress())?;
@@ -141,6 +147,17 @@ impl CheckingHost {
                 Ok(())
             }
             finished => finished.map_err(|error| failed(&error)),
+        }
+    }
+
+    /// Has the drive write down what was discarded: it is not a part of the workload.
+    pub(crate) fn end(&mut self, drive: &mut Drive) -> Result<(), RunError> {
+        match drive.write_down_discards() {
+            Err(DriveError::EndOfLife) => {
+                drive.unwritten().into_iter().for_each(|(offset, size)| self.forget(offset, size));
+                Ok(())
+            }
+            done => done.map_err(|error| failed(&error)),
         }
     }
 
@@ -159,8 +176,14 @@ impl CheckingHost {
         match request.kind {
             RequestKind::Flush => drive.flush()?,
             RequestKind::Trim => {
-                drive.trim(offset, length)?;
-                (first..end).for_each(|sector| self.versions[sector as usize] = DISCARDED);
+                // Of pages that are discarded in part nothing is.
+                let pages = Span::of(request, drive.device.page_size).whole();
+                drive.discard_now(pages, request.size)?;
+                let per_page = drive.page_size() / SECTOR;
+                for (lpn, _) in pages.pages() {
+                    let first = u64::from(lpn.0) * per_page;
+                    (first..first + per_page).for_each(|sector| self.versions[sector as usize] = DISCARDED);
+                }
             }
             RequestKind::Write => {
                 // After so many they begin anew; nobody lives to see it.
@@ -175,8 +198,14 @@ impl CheckingHost {
             }
             RequestKind::Read => {
                 bytes.resize(length as usize, 0);
-                drive.read(offset, &mut bytes)?;
-                self.checked += self.compare(first, &bytes);
+                match drive.read(offset, &mut bytes) {
+                    // It is counted; what it says of other data is not looked at.
+                    Err(DriveError::Unreadable { .. }) => {}
+                    read => {
+                        read?;
+                        self.checked += self.compare(first, &bytes);
+                    }
+                }
             }
         }
         self.bytes = bytes;
@@ -216,8 +245,7 @@ impl CheckingHost {
                 continue;
             }
             let bytes = &mut bytes[..((end - first) * SECTOR) as usize];
-            drive.read(offset, bytes).map_err(|error| failed(&error))?;
-            self.checked_after += self.compare(first, bytes);
+            self.checked_after += self.look_at(&mut drive, first, bytes)?;
             let done = offset as f64 / size as f64;
             watch.report(end - first, Instant::ZERO, &drive.device.recorder.counters, || Some(done))?;
         }
@@ -228,11 +256,31 @@ impl CheckingHost {
         }
     }
 
+    /// Reads sectors and compares them; where some cannot be read, page by page. Returns how many could be compared.
+    fn look_at(&mut self, drive: &mut Drive, first: u64, bytes: &mut [u8]) -> Result<u64, RunError> {
+        let page = drive.page_size() as usize;
+        match drive.read(first * SECTOR, bytes) {
+            Ok(()) => Ok(self.compare(first, bytes)),
+            Err(DriveError::Unreadable { .. }) if bytes.len() > page => {
+                let per_page = drive.page_size() / SECTOR;
+                let firsts = (first..).step_by(per_page as usize);
+                firsts.zip(bytes.chunks_mut(page)).map(|(first, bytes)| self.look_at(drive, first, bytes)).sum()
+            }
+            // That of data which failed programs took along.
+            Err(DriveError::Unreadable { .. }) => {
+                self.lost += bytes.len() as u64 / SECTOR;
+                Ok(0)
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
     pub(crate) fn told(&self, restart: &RestartCost) -> Value {
         json!({
             "sectors_checked": self.checked,
             "sectors_checked_after_restart": self.checked_after,
             "sectors_unknown": self.unknown,
+            "sectors_lost": self.lost,
             "restart": restart.to_json(),
         })
     }

@@ -12,6 +12,7 @@ mod cache;
 mod checkpoint;
 mod cost;
 pub(crate) mod executor;
+mod losses;
 pub mod open;
 pub mod pace;
 mod protected;
@@ -29,7 +30,7 @@ use config::Config;
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::flash::{Content, Fault};
-use crate::pages::Share;
+use crate::pages::{Share, Span};
 use crate::promises;
 use broken::BrokenPromise;
 pub use cache::SECTOR;
@@ -49,10 +50,8 @@ pub enum DriveError {
         /// The fate of its data.
         why: &'static str,
     },
-    /// The disk of the image is full. What was acknowledged is in the image.
-    #[error(
-        "no space is left on the disk of the image; what was acknowledged is in it, and it can be opened again when there is room"
-    )]
+    /// The disk of the image is full. Nothing was begun, and it goes on when there is room.
+    #[error("no space is left on the disk of the image")]
     NoSpace,
     /// The image cannot be written for another reason.
     #[error("the image cannot be written: {0}")]
@@ -82,8 +81,10 @@ pub struct Drive {
     trims: Trims,
     /// Pages of the host.
     pages: u32,
-    /// The number of the newest write.
-    newest: u64,
+    /// Pages that failed programs took along, as far as they were looked at.
+    losses_seen: u64,
+    /// Bytes of the disk that a write needs at most, and those of them that one page of the buffer does.
+    reserve: (u64, u64),
     restart: RestartCost,
     /// Set once: no request is carried out any more.
     end: Option<DriveError>,
@@ -151,6 +152,18 @@ impl Drive {
     /// The cost of the restart when it was opened.
     pub fn restart(&self) -> RestartCost {
         self.restart
+    }
+
+    /// True if no block of it was programmed yet.
+    pub fn is_new(&self) -> bool {
+        self.device.flash.nand().is_pristine()
+    }
+
+    /// True if a page holds data of the host; else it reads as deallocated ones do.
+    pub fn stores(&self, page: u32) -> bool {
+        let lpn = Lpn(page);
+        self.buffer.as_deref().is_some_and(|buffer| buffer.find(lpn).is_some())
+            || !self.trims.is_pending(lpn) && self.device.ftl.lookup(lpn) != Err(ftl::Nowhere::Unwritten)
     }
 
     /// Pages programmed for each page that the host wrote; nothing before the first one.
@@ -238,17 +251,23 @@ impl Drive {
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriveError> {
         self.is_up()?;
         let mut read = BTreeSet::new();
+        let mut failed = Ok(());
         for part in self.parts(offset, data.len()) {
-            self.read_part(&part, &mut data[part.at..][..part.to - part.from], &mut read)?;
+            // The others are read all the same.
+            match self.read_part(&part, &mut data[part.at..][..part.to - part.from], &mut read) {
+                Err(error @ DriveError::Unreadable { .. }) => failed = failed.and(Err(error)),
+                done => done?,
+            }
         }
         self.count(RequestKind::Read, data.len());
-        self.is_up()
+        self.is_up().and(failed)
     }
 
     fn read_part(&mut self, part: &PagePart, data: &mut [u8], read: &mut BTreeSet<u32>) -> Result<(), DriveError> {
         let buffered = self.buffer.as_deref().and_then(|buffer| buffer.find(part.lpn));
         if let Some(slot) = buffered
-            && (self.cache.has(slot, part.from, part.to) || self.device.ftl.lookup(part.lpn).is_err())
+            && (self.cache.has(slot, part.from, part.to)
+                || self.device.ftl.lookup(part.lpn) == Err(ftl::Nowhere::Unwritten))
         {
             // Beside what was written nothing was.
             self.cache.read(slot, part.from, data);
@@ -283,7 +302,10 @@ impl Drive {
             page.fill(self.deallocated);
             return Ok(());
         }
-        self.check_readable(lpn)?;
+        let readable = self.check_readable(lpn);
+        if readable.is_err() && self.device.ftl.lookup(lpn).is_ok() {
+            return readable;
+        }
         if self.buffer.is_some() {
             // Through a buffer pages are read one by one, as without bytes.
             read.clear();
@@ -291,7 +313,7 @@ impl Drive {
         match self.device.read_content_after(lpn, parts, read) {
             None => {
                 page.fill(self.deallocated);
-                Ok(())
+                readable
             }
             Some(content) => self.unpack(lpn, content.data, page),
         }
@@ -314,9 +336,10 @@ impl Drive {
             Ok(ppn) if !self.device.flash.is_off() && self.device.flash.is_unreadable(ppn) => {
                 Err(DriveError::Unreadable { lpn: lpn.0, why: "it has more errors than can be corrected" })
             }
-            Err(ftl::Nowhere::Lost) => {
-                Err(DriveError::Unreadable { lpn: lpn.0, why: "no room was left for it when its program failed" })
-            }
+            Err(ftl::Nowhere::Lost) => Err(DriveError::Unreadable {
+                lpn: lpn.0,
+                why: "a failed program took it along, or left no room for it",
+            }),
             _ => Ok(()),
         }
     }
@@ -339,6 +362,7 @@ impl Drive {
 
     fn write_all(&mut self, offset: u64, length: usize, data: Option<&[u8]>, fua: bool) -> Result<(), DriveError> {
         self.takes_writes()?;
+        self.keep_reserve(self.reserve.0)?;
         let (pages, atomic) = (self.parts(offset, length).count(), self.atomic_size());
         let tears = self.broken == Some(BrokenPromise::TearsUnits);
         let is_unit = pages > 1 && length as u64 <= atomic && atomic > self.page_size() && !tears;
@@ -384,6 +408,7 @@ impl Drive {
             self.check_readable(part.lpn)?;
         }
         let Some(buffer) = self.buffer.as_deref() else {
+            self.keep_reserve(self.reserve.1)?;
             let mut page = vec![self.deallocated; whole];
             let (offset, size) = self.span_of(part);
             let share = self.device.parts.share(part.lpn, !covers, offset, size);
@@ -517,6 +542,7 @@ impl Drive {
     /// [`DriveError`].
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DriveError> {
         self.takes_writes()?;
+        self.keep_reserve(self.reserve.0)?;
         let page = self.page_size();
         let (first, end) = (offset.div_ceil(page), (offset + length) / page);
         // Parts of pages are written with what a discarded page holds; without a whole page there is one such part.
@@ -532,13 +558,34 @@ impl Drive {
             }
             self.end_write(false)?;
         }
-        for lpn in (first as u32..end as u32).map(Lpn) {
-            self.discard(lpn);
-        }
+        self.discard(first as u32..end as u32);
+        self.count(RequestKind::Trim, length as usize);
         self.is_up()
     }
 
-    fn discard(&mut self, lpn: Lpn) {
+    fn discard(&mut self, pages: std::ops::Range<u32>) {
+        for lpn in pages.map(Lpn) {
+            self.discard_buffered(lpn);
+            if self.device.ftl.lookup(lpn) != Err(ftl::Nowhere::Unwritten) {
+                self.trims.add(lpn);
+            }
+        }
+    }
+
+    /// Discards pages, which the FTL forgets at once, as a device does whose map needs no restart. They last when
+    /// [`Drive::write_down_discards`] returns, and the power is not cut before.
+    pub(crate) fn discard_now(&mut self, pages: Span, size: u64) -> Result<(), DriveError> {
+        self.takes_writes()?;
+        for (lpn, _) in pages.pages() {
+            self.discard_buffered(lpn);
+            self.trims.forget(lpn);
+        }
+        self.device.trim_now(pages);
+        self.count(RequestKind::Trim, size as usize);
+        self.is_up()
+    }
+
+    fn discard_buffered(&mut self, lpn: Lpn) {
         if let Some(buffer) = self.buffer.as_deref_mut()
             && let Some(slot) = buffer.find(lpn)
         {
@@ -548,14 +595,17 @@ impl Drive {
             if let Some(protected) = &mut self.protected
                 && !self.device.flash.is_off()
             {
-                let shows_through = self.device.ftl.lookup(lpn).is_ok();
+                let shows_through = self.device.ftl.lookup(lpn) != Err(ftl::Nowhere::Unwritten);
                 let image = self.device.flash.nand_mut().image_mut().expect("a drive stores bytes");
                 protected.discard(image, slot, lpn, shows_through);
             }
         }
-        if self.device.ftl.lookup(lpn).is_ok() {
-            self.trims.add(lpn);
-        }
+    }
+
+    /// Writes down what was discarded at once.
+    pub(crate) fn write_down_discards(&mut self) -> Result<(), DriveError> {
+        self.trims.hurry();
+        self.make_trims_last()
     }
 
     /// Ends cleanly: all of it is programmed, and on the disk of the image with a checkpoint. Where that finds no room the next start
@@ -573,8 +623,7 @@ impl Drive {
             self.image_mut().forget_checkpoint();
         } else if !self.is_read_only {
             let pages = self.device.has.pages.expect("refused before");
-            let kept = checkpoint::of(&self.device, pages).and_then(|bytes| self.image_mut().keep_checkpoint(&bytes));
-            if kept.is_err() {
+            if checkpoint::keep(&mut self.device, pages).is_err() {
                 self.image_mut().forget_checkpoint();
             }
         }
@@ -602,16 +651,19 @@ impl Drive {
     }
 
     fn evict(&mut self, slot: u32) -> Result<(), DriveError> {
+        self.keep_reserve(self.reserve.1)?;
         let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
         let lpn = buffer.page(slot).lpn;
         let Share { touched, old } = buffer.share(buffer.page(slot));
         let mut page = vec![self.deallocated; self.page_size() as usize];
-        if !self.cache.is_whole(slot) {
-            self.read_old(lpn, &mut page, old)?;
-        }
+        let readable = if self.cache.is_whole(slot) { Ok(()) } else { self.read_old(lpn, &mut page, old) };
         self.cache.overlay(slot, &mut page);
         // A page that finds no room stays.
-        self.program(lpn, &page, touched)?;
+        match readable {
+            // The rest of it was lost since it was written in part: it is an error to read, and never zeros.
+            Err(DriveError::Unreadable { .. }) => self.program_unreadable(lpn, touched)?,
+            read => read.and_then(|()| self.program(lpn, &page, touched))?,
+        }
         let buffer = self.buffer.as_deref_mut().expect("a page leaves it");
         let age = buffer.age();
         buffer::leave(&mut self.device, buffer, slot, age);
@@ -631,6 +683,7 @@ impl Drive {
         if self.trims.is_pending(lpn) {
             return Ok(());
         }
+        self.check_readable(lpn)?;
         match self.device.read_old_now(lpn, parts) {
             None => Ok(()),
             Some(content) => self.unpack(lpn, content.data, page),
@@ -656,11 +709,11 @@ impl Drive {
     }
 
     fn place(&mut self, lpn: Lpn, content: Content, touched: u8) -> Result<(), DriveError> {
-        if !self.device.place_now(lpn.into(), 0, content, touched) {
+        let is_placed = self.device.place_now(lpn.into(), 0, content, touched);
+        self.replace_own_pages();
+        if !is_placed {
             return self.is_up().and(Err(DriveError::EndOfLife));
         }
-        let newest = self.device.ftl.lookup(lpn).ok().and_then(|at| ftl::write_of(self.device.flash.waiting(at).spare));
-        self.newest = self.newest.max(newest.unwrap_or(0));
         self.is_up()
     }
 
@@ -670,7 +723,9 @@ impl Drive {
         if !self.trims.are_pending() {
             return Ok(());
         }
-        for (lpn, page) in self.trims.pages_to_write(self.newest) {
+        self.keep_reserve(self.reserve.1)?;
+        let newest = self.device.has.pages.expect("drives map pages").newest_write(&self.device.ftl);
+        for (lpn, page) in self.trims.pages_to_write(newest) {
             if self.broken == Some(BrokenPromise::ForgetsDiscards) {
                 break;
             }
@@ -719,6 +774,11 @@ impl Drive {
         if self.has_ended() { Err(DriveError::EndOfLife) } else { Ok(()) }
     }
 
+    /// Makes sure that the image can take these bytes, or begins nothing.
+    fn keep_reserve(&mut self, bytes: u64) -> Result<(), DriveError> {
+        if self.image_mut().keep_reserve(bytes) { Ok(()) } else { Err(DriveError::NoSpace) }
+    }
+
     /// Fails for good once the power is off, or the image cannot be written.
     fn is_up(&mut self) -> Result<(), DriveError> {
         if self.end.is_none() {
@@ -726,7 +786,13 @@ impl Drive {
                 self.end = Some(DriveError::PowerCut);
             } else if let Some(kind) = self.image().failure() {
                 let is_full = matches!(kind, std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
-                self.end = Some(if is_full { DriveError::NoSpace } else { DriveError::Image(kind.to_string()) });
+                self.end = Some(match kind {
+                    _ if is_full => DriveError::NoSpace,
+                    std::io::ErrorKind::InvalidData => DriveError::Image(
+                        "one of its records is not as it was written, and no copy is made of it".into(),
+                    ),
+                    kind => DriveError::Image(kind.to_string()),
+                });
                 self.cut();
             }
         }

@@ -4,17 +4,20 @@ use std::path::Path;
 
 use base::{Instant, Lpn};
 use config::Config;
-use nand::{Image, StoreKind};
+use config::model::Precondition;
+use files::Interrupt;
+use nand::{Extras, Image, StoreKind};
 
 use super::cache::{BufferBytes, SECTOR};
 use super::cost::RestartCost;
 use super::protected::{self, MAX_SECTORS, Protected, SlotFound};
 use super::trims::Trims;
-use super::{Drive, DriveError, checkpoint};
+use super::{Drive, DriveError, checkpoint, losses};
 use crate::device::{Device, policies};
 use crate::errors::{Refusal, RunError};
 use crate::promises::deallocated_byte;
-use crate::{buffer, flash, foresight, gang, lives};
+use crate::watch::Watch;
+use crate::{buffer, end_of_life, flash, foresight, gang, lives, precondition, watchdog};
 
 /// Refuses devices that cannot be drives of real bytes.
 ///
@@ -105,6 +108,22 @@ pub(crate) fn slots(config: &Config) -> u32 {
     protected::slots(buffer.size("size") / page, of_unit)
 }
 
+/// The parts of the image beside its blocks.
+pub(crate) fn extras(config: &Config) -> Extras {
+    Extras { slots: slots(config), losses: losses::most(config) }
+}
+
+/// Bytes of the disk that a write needs at most, before collections give some back, and those of them that one page does.
+fn reserve(config: &Config) -> (u64, u64) {
+    let geometry = gang::geometry(config);
+    let page = gang::page_size(config);
+    // A collection has a unit of copies at most before it erases one, and what it writes beside them is far less than another.
+    let unit = u64::from(geometry.unit_width) * u64::from(geometry.pages_per_block) * u64::from(geometry.page_size);
+    let of_page = 2 * unit + 16 * page;
+    let buffer = config.ftl.get("write_buffer");
+    (of_page + if buffer.name == "none" { 0 } else { 2 * buffer.size("size") }, of_page)
+}
+
 /// The text that has to be the same whenever an image is opened: the device and its FTL.
 fn identity(config: &Config) -> String {
     let mut is_part = false;
@@ -135,7 +154,7 @@ impl Drive {
         check(config).map_err(|refusal| input(&refusal))?;
         let geometry = gang::geometry(config);
         let shape = flash::shape(&geometry, &config.device);
-        let opened = Image::open(image, &shape, geometry.page_size, slots(config), &identity(config), !is_read_only);
+        let opened = Image::open(image, &shape, geometry.page_size, extras(config), &identity(config), !is_read_only);
         let opened = opened.map_err(|error| input(&error))?;
         // What a scan and refreshes change is changed in a copy in memory; a checkpoint changes nothing.
         let is_changed = config.device.wear.read_limit.is_some() || opened.checkpoint().is_none();
@@ -159,7 +178,7 @@ impl Drive {
         check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
         let geometry = gang::geometry(config);
         let shape = flash::shape(&geometry, &config.device);
-        Drive::over(config, Image::in_memory(&shape, geometry.page_size, slots(config)))
+        Drive::over(config, Image::in_memory(&shape, geometry.page_size, extras(config)))
     }
 
     /// The drive of an image, after a restart.
@@ -199,7 +218,8 @@ impl Drive {
             protected: None,
             trims: Trims::new(pages as u32, page_size),
             pages: pages as u32,
-            newest: 0,
+            losses_seen: 0,
+            reserve: reserve(config),
             restart: RestartCost::default(),
             end: None,
             now: Instant::ZERO,
@@ -209,11 +229,14 @@ impl Drive {
         let (at, during) = cut.unwrap_or((u64::MAX, false));
         drive.cut_after(at, during);
         match checkpoint {
-            Some(found) => (drive.restart, drive.newest) = found,
+            Some(found) => drive.restart = found,
             None if drive.device.flash.nand().is_pristine() => {}
             None => drive.find_all()?,
         }
         drive.find_discards(checkpoint.is_none())?;
+        if checkpoint.is_none() {
+            drive.find_losses()?;
+        }
         if slots(config) > 0 && !drive.device.flash.is_off() {
             drive.find_buffer()?;
         }
@@ -221,10 +244,30 @@ impl Drive {
         Ok(drive)
     }
 
+    /// Ages a new drive: as its configuration says, or with every page written once and twice its size at random. Pages hold zeros then,
+    /// which take no room on the disk.
+    ///
+    /// # Errors
+    /// A drive that is not new; one that comes to the end of its life by it; an interrupt.
+    pub fn age(&mut self, interrupt: &Interrupt) -> Result<(), RunError> {
+        if !self.is_new() {
+            return Err(RunError::Input(
+                "only a new drive is aged, and this image has been written\nhint: leave out `--aged`, or name another image".into(),
+            ));
+        }
+        let mut config = self.config.clone();
+        if config.run.precondition == Precondition::None {
+            config.run.precondition = Precondition::Random { volume: 2 * config.device.user_capacity };
+        }
+        let mut watch = Watch::new(None, interrupt.clone());
+        watchdog::caught(self, |drive| precondition::age(drive.as_mut(), &config, &mut watch))?;
+        end_of_life::check_aged(&self.device)?;
+        self.is_up().map_err(|error| RunError::Failed(error.to_string()))
+    }
+
     /// Finds everything again.
     fn find_all(&mut self) -> Result<(), RunError> {
         let restarted = self.device.restart(&self.config)?;
-        self.newest = restarted.newest;
         self.restart = RestartCost {
             pages_read: restarted.pages_read,
             erased_units: restarted.erased,
@@ -288,7 +331,7 @@ impl Drive {
                 self.cache.end(page);
                 self.with_slots(|protected, image| protected.drop_page(image, page));
             }
-            if self.device.ftl.lookup(lpn).is_ok() {
+            if self.device.ftl.lookup(lpn) != Err(ftl::Nowhere::Unwritten) {
                 self.trims.add(lpn);
                 self.with_slots(|protected, _| protected.adopt_discard(lpn, found.slot));
             } else {

@@ -96,10 +96,7 @@ impl Protected {
         };
         let mut found = Vec::new();
         for slot in (0..image.slots()).rev() {
-            match image
-                .slot(slot)
-                .map_err(|error| format!("slot {slot} of the write buffer cannot be read: {error}"))?
-            {
+            match image.slot(slot)? {
                 None => all.free.push(slot),
                 Some((number, content)) => found.push(unpacked(slot, number, content, pages)?),
             }

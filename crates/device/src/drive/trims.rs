@@ -22,11 +22,19 @@ pub(super) struct Trims {
     /// By own page: the numbers of its pages. Those that hold nothing are not there.
     numbers: BTreeMap<u32, Vec<u64>>,
     pending: BTreeSet<u32>,
+    /// Pages that the FTL forgot already, and that are not written down.
+    forgotten: BTreeSet<u32>,
 }
 
 impl Trims {
     pub(super) fn new(pages: u32, page_size: u64) -> Trims {
-        Trims { page_size: page_size as usize, pages, numbers: BTreeMap::new(), pending: BTreeSet::new() }
+        Trims {
+            page_size: page_size as usize,
+            pages,
+            numbers: BTreeMap::new(),
+            pending: BTreeSet::new(),
+            forgotten: BTreeSet::new(),
+        }
     }
 
     /// Own pages of a drive of so many pages of the host.
@@ -42,6 +50,26 @@ impl Trims {
         self.pending.insert(lpn.0);
     }
 
+    /// A page is discarded at once.
+    pub(super) fn forget(&mut self, lpn: Lpn) {
+        self.forgotten.insert(lpn.0);
+    }
+
+    /// Discards that were carried out at once are pending from now on.
+    pub(super) fn hurry(&mut self) {
+        self.pending.append(&mut self.forgotten);
+    }
+
+    /// The number of the last discard of a page that lasts; 0 for none.
+    pub(super) fn number_of(&self, lpn: Lpn) -> u64 {
+        self.numbers.get(&(lpn.0 / self.per_page())).map_or(0, |numbers| numbers[(lpn.0 % self.per_page()) as usize])
+    }
+
+    /// The pages whose numbers are in an own page.
+    pub(super) fn pages_of(&self, own: u32) -> std::ops::Range<u32> {
+        own * self.per_page()..((own + 1) * self.per_page()).min(self.pages)
+    }
+
     pub(super) fn is_pending(&self, lpn: Lpn) -> bool {
         !self.pending.is_empty() && self.pending.contains(&lpn.0)
     }
@@ -52,6 +80,9 @@ impl Trims {
 
     /// A page is written. Returns whether it was discarded before, so that the rest of it is as it was never written.
     pub(super) fn write(&mut self, lpn: Lpn) -> bool {
+        if !self.forgotten.is_empty() {
+            self.forgotten.remove(&lpn.0);
+        }
         !self.pending.is_empty() && self.pending.remove(&lpn.0)
     }
 
@@ -64,12 +95,18 @@ impl Trims {
             numbers[(lpn % per_page) as usize] = newest;
             changed.insert(lpn / per_page);
         }
-        let bytes = |own: u32| {
-            let mut page: Vec<u8> = self.numbers[&own].iter().flat_map(|number| number.to_le_bytes()).collect();
-            page.resize(self.page_size, 0);
-            page
-        };
-        changed.into_iter().map(|own| (Lpn(self.pages + own), bytes(own))).collect()
+        changed.into_iter().map(|own| self.page_of(own)).collect()
+    }
+
+    /// All own pages that were written, as they were.
+    pub(super) fn written(&self) -> Vec<(Lpn, Vec<u8>)> {
+        self.numbers.keys().map(|&own| self.page_of(own)).collect()
+    }
+
+    fn page_of(&self, own: u32) -> (Lpn, Vec<u8>) {
+        let mut page: Vec<u8> = self.numbers[&own].iter().flat_map(|number| number.to_le_bytes()).collect();
+        page.resize(self.page_size, 0);
+        (Lpn(self.pages + own), page)
     }
 
     /// Pending discards last from now on. Returns their pages.

@@ -449,6 +449,7 @@ impl Flash {
     /// The program of a page that does not come to its end. A page buffer has what it destroys.
     fn program_fails(&mut self, block: Block, page: Page, way: Way) -> Programmed {
         self.fill_page_buffer(block, page);
+        self.nand.keep_losses(!self.is_off());
         self.array_programs_as(block, page, way, false);
         self.told_of_failure()
     }

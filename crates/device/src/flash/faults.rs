@@ -337,8 +337,8 @@ impl Flash {
             Found::Unprogrammed
         } else if !self.nand.holds_data(block, page) {
             if self.nand.has_guard_levels(block, page) { Found::Guard } else { Found::Lost }
-        } else if self.nand.reads_left(block, page) == Some(0) {
-            // What was read too often cannot be read any more.
+        } else if self.nand.reads_left(block, page) == Some(0) && self.nand.image().is_none() {
+            // What was read too often cannot be read any more. A drive knows which page it was, and tells its host.
             Found::Lost
         } else {
             Found::Programmed { spare: self.nand.spare(block, page) }

@@ -175,6 +175,7 @@ impl Flash {
     /// well. Unless the power is off, a page buffer holds the wordline's lower pages.
     fn fail_unit(&mut self, block: Block, last: Page) -> Programmed {
         self.fill_page_buffer(block, Page::new(last.number() + 1 - self.nand.together_in(block)));
+        self.nand.keep_losses(!self.is_off());
         self.pages_of_unit(block, last).for_each(|page| self.array_programs_as(block, page, Way::Plain, false));
         self.nand.fail_passes(block);
         if self.is_off() { self.lose_block(block) } else { Programmed::Failed }

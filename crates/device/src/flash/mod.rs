@@ -19,7 +19,8 @@ use base::{Block, Geometry, Lpn, Multiplane, OpKind, Page, Ppn, ReadLimits, Slot
 use ftl::PageAddress;
 use nand::{BlockLives, Image, Nand, SavedArray, Shape, StoreKind, Violation};
 
-use assembly::{Assembly, Wordlines};
+use assembly::Assembly;
+pub(crate) use assembly::Wordlines;
 use faults::{Buffered, Fate, Supply};
 pub(crate) use faults::{FailedProgram, Fault, Found, Safeguard};
 

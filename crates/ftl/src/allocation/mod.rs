@@ -218,6 +218,45 @@ mod tests {
         }
     }
 
+    /// Every page of a namespace lies on dies of its reclaim group, and so does every page beside them: all of them, one by one.
+    #[test]
+    fn pages_lie_on_dies_of_their_group() {
+        let geometry = geometry();
+        let namespaces = [(400, 500, 1), (1000, 300, 0)].map(|(first, pages, group)| GroupedNamespace {
+            first: Lpn(first),
+            pages,
+            group,
+        });
+        let most = 1200;
+        for choice in SEAM.choices {
+            let groups = ReclaimGroups::new(2, &namespaces, 2 * most, most).expect("room");
+            let allocation = Allocation::over(&Selection::default_of(choice), &geometry, Some(groups));
+            let mut of_group = [0, 0];
+            for lpn in (0..2 * most as u32).map(Lpn) {
+                let queue = allocation.queue_of(lpn);
+                let group = match allocation.dynamic() {
+                    Some(dynamic) => {
+                        let groups: Vec<u32> = dynamic.dies(queue).iter().map(|die| die.number() / 4).collect();
+                        assert!(groups.iter().all(|group| *group == groups[0]), "{}: {groups:?}", choice.name);
+                        groups[0]
+                    }
+                    None => queue.number() / 8,
+                };
+                let named = namespaces.iter().find(|of| (of.first.0..of.first.0 + of.pages).contains(&lpn.0));
+                // The first group has room for 900 pages beside its namespace, and takes them before the second takes any.
+                let beside = lpn.0
+                    - [500, 300]
+                        .iter()
+                        .zip([900, 1300])
+                        .fold(0, |sum, (pages, end)| sum + if lpn.0 >= end { *pages } else { 0 });
+                let expected = named.map_or(u32::from(beside >= 900), |of| of.group);
+                assert_eq!(group, expected, "{}: page {}", choice.name, lpn.0);
+                of_group[group as usize] += 1;
+            }
+            assert_eq!(of_group, [most, most], "{}", choice.name);
+        }
+    }
+
     #[test]
     fn dynamic_allocations_share_queues() {
         assert_eq!(queues_of("F", 0..6), [0; 6]);

@@ -1,6 +1,6 @@
 //! Page mapping, as a part: its pages leave spare areas from which everything is found again. Hybrid mapping's do not.
 
-use base::{Domain, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Ftl, InForce};
 use crate::kernel::Saved;
@@ -32,6 +32,16 @@ impl PageMapping {
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
     pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Rewriter) {
         of_pages!(&mut ftl.mapping, page => page.repair(at, copied_from.map_or(DataSource::Controller, DataSource::Page), array));
+    }
+
+    /// The data of a page of the host, of the write of that number, are known to be lost: what is left of it is older.
+    pub fn lose(self, ftl: &mut Ftl, lpn: Lpn, write: u64) {
+        of_pages!(&mut ftl.mapping, page => page.lose_page(lpn, write))
+    }
+
+    /// The number of the newest write ([`crate::write_of`]).
+    pub fn newest_write(self, ftl: &Ftl) -> u64 {
+        of_pages!(&ftl.mapping, page => page.kernel.numbers().0)
     }
 
     /// True if the device takes no more pages, because too many blocks have failed.

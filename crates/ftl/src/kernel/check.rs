@@ -24,19 +24,20 @@ impl Kernel {
 
     fn check_maps(&self) -> Result<(), String> {
         let mut mapped = 0usize;
-        for (lpn, &ppn) in self.map.iter().enumerate() {
+        for (lpn, ppn) in self.map.range(0..self.map.len()).enumerate() {
             if ppn == NONE {
                 continue;
             }
             mapped += 1;
-            let Some(&back) = self.reverse.get(ppn as usize) else {
+            if ppn as usize >= self.reverse.len() {
                 return Err(format!("LPN {lpn} maps past the device, to {ppn}"));
-            };
+            }
+            let back = self.reverse.get(ppn as usize);
             if back as usize != lpn {
                 return Err(format!("LPN {lpn} maps to PPN {ppn}, which maps back to {back}"));
             }
         }
-        let reverse = self.reverse.iter().filter(|&&lpn| lpn != NONE).count();
+        let reverse = self.reverse.range(0..self.reverse.len()).filter(|&lpn| lpn != NONE).count();
         if mapped != reverse {
             return Err(format!("{mapped} logical pages are mapped but {reverse} physical pages are valid"));
         }
@@ -47,7 +48,7 @@ impl Kernel {
         let slots = self.geometry.unit_slots();
         for (unit, state) in self.units.iter().enumerate() {
             let first = unit * slots as usize;
-            let valid = self.reverse[first..first + slots as usize].iter().filter(|&&lpn| lpn != NONE).count();
+            let valid = self.reverse.range(first..first + slots as usize).filter(|&lpn| lpn != NONE).count();
             if valid != usize::from(state.valid) {
                 return Err(format!("unit {unit} counts {} valid pages and has {valid}", state.valid));
             }

@@ -9,6 +9,7 @@ mod blocks;
 mod budget;
 mod check;
 mod fill;
+mod flat_words;
 mod gc;
 mod pages;
 mod place;
@@ -19,7 +20,7 @@ mod superseded;
 mod wordlines;
 
 use base::{Domain, Geometry, Slot, Unit};
-use engine::FlatArray;
+use engine::FlatMap;
 
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, UnitRecord, UnitShape, UnitState};
@@ -70,9 +71,9 @@ struct DomainRecord {
 pub(crate) struct Kernel {
     geometry: Geometry,
     /// PPN by LPN. Logical pages of the host, and behind them those of a map in flash.
-    map: FlatArray,
+    map: FlatMap,
     /// LPN by PPN, where the page is valid.
-    reverse: FlatArray,
+    reverse: FlatMap,
     user_pages: u32,
     units: Vec<UnitRecord>,
     erases: Vec<u32>,
@@ -122,7 +123,7 @@ impl Kernel {
         let of_victims = size_of::<(Option<Job>, Option<(Unit, Slot)>)>();
         let of_domain = (size_of::<DomainRecord>() + of_victims) as u64 + of_others;
         Bytes {
-            maps: FlatArray::bytes(logical_pages) + FlatArray::bytes(geometry.pages()),
+            maps: FlatMap::bytes(logical_pages) + FlatMap::bytes(geometry.pages()),
             blocks: units * of_unit + domains * of_domain + chosen,
             // With a list of the closed units.
             renewed: chosen + units * 4,
@@ -159,8 +160,8 @@ impl Kernel {
         };
         let others = (streams.count() - 1) * shape.domains as usize;
         let mut kernel = Kernel {
-            map: FlatArray::filled(logical_pages as usize, NONE).map_err(memory)?,
-            reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
+            map: FlatMap::empty(logical_pages as usize).map_err(memory)?,
+            reverse: FlatMap::empty(geometry.pages() as usize).map_err(memory)?,
             user_pages: user_pages as u32,
             units: vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; units],
             erases: vec![0; units],

@@ -31,34 +31,34 @@ impl Kernel {
     /// Where a logical page is, if it was ever written (and not trimmed since).
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
-        let ppn = self.map[lpn.index()];
+        let ppn = self.map.get(lpn.index());
         (ppn != NONE).then_some(Ppn(ppn))
     }
 
     /// True if a logical page is somewhere.
     #[inline]
     pub(crate) fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.map[lpn.index()] != NONE
+        self.map.get(lpn.index()) != NONE
     }
 
     /// The logical page whose current data a physical page holds.
     #[inline]
     pub(crate) fn lpn_at(&self, ppn: Ppn) -> Option<Lpn> {
-        let lpn = self.reverse[ppn.index()];
+        let lpn = self.reverse.get(ppn.index());
         (lpn != NONE).then_some(Lpn(lpn))
     }
 
     /// The logical pages whose current data `pages` physical pages from `first` on hold.
     #[inline]
     pub(crate) fn lpns_from(&self, first: Ppn, pages: u32) -> impl DoubleEndedIterator<Item = Option<Lpn>> {
-        let lpns = self.reverse[first.index()..][..pages as usize].iter();
-        lpns.map(|&lpn| (lpn != NONE).then_some(Lpn(lpn)))
+        let lpns = self.reverse.range(first.index()..first.index() + pages as usize);
+        lpns.map(|lpn| (lpn != NONE).then_some(Lpn(lpn)))
     }
 
     /// True if a physical page holds current data.
     #[inline]
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
-        self.reverse[ppn.index()] != NONE
+        self.reverse.get(ppn.index()) != NONE
     }
 
     /// Asks for the map entry of a page that will be looked up or written soon.
@@ -70,7 +70,7 @@ impl Kernel {
     /// Asks for what a coming write of the page will invalidate. Best some time after [`Kernel::prefetch_map`].
     #[inline]
     pub(crate) fn prefetch_old(&self, lpn: Lpn) {
-        let ppn = self.map[lpn.index()];
+        let ppn = self.map.get(lpn.index());
         if ppn != NONE {
             self.reverse.prefetch(ppn as usize);
             engine::prefetch(&self.units, self.geometry.unit_of(Ppn(ppn)).index());
@@ -80,7 +80,7 @@ impl Kernel {
     /// Asks for the map entry that moving a page will change.
     #[inline]
     pub(crate) fn prefetch_copy(&self, from: Ppn) {
-        let lpn = self.reverse[from.index()];
+        let lpn = self.reverse.get(from.index());
         if lpn != NONE {
             self.map.prefetch(lpn as usize);
         }
@@ -97,11 +97,11 @@ impl Kernel {
     pub(crate) fn next_valid(&self, unit: Unit, from: Slot) -> Option<Slot> {
         let first = self.geometry.ppn(unit, Slot::FIRST).index();
         let mut slots = self.geometry.slots_from(from);
-        let mut pages = self.reverse[first..first + self.geometry.unit_slots() as usize][from.index()..].iter();
+        let mut pages = self.reverse.range(first + from.index()..first + self.geometry.unit_slots() as usize);
         // A loop, which is part of its caller wherever that is; a search by closure is a call where there are several callers.
         let slot = loop {
             let slot = slots.next()?;
-            if *pages.next()? != NONE {
+            if pages.next()? != NONE {
                 break slot;
             }
         };
@@ -114,7 +114,7 @@ impl Kernel {
     #[inline(always)] // Once per page of the host.
     pub(crate) fn invalidate(&mut self, ppn: Ppn) {
         debug_assert!(self.is_valid(ppn), "a page becomes invalid once");
-        self.reverse[ppn.index()] = NONE;
+        self.reverse.set(ppn.index(), NONE);
         let unit = self.geometry.unit_of(ppn);
         let domain = self.geometry.domain_of_unit(unit);
         let owner = &mut self.domains[domain.index()];
@@ -129,11 +129,11 @@ impl Kernel {
     /// A page of a victim leaves its place, to be placed in the same domain at once; the page that it held.
     #[inline(always)]
     pub(crate) fn detach(&mut self, unit: Unit, from: Ppn) -> Option<Lpn> {
-        let lpn = self.reverse[from.index()];
+        let lpn = self.reverse.get(from.index());
         if lpn == NONE {
             return None;
         }
-        self.reverse[from.index()] = NONE;
+        self.reverse.set(from.index(), NONE);
         let unit = &mut self.units[unit.index()];
         debug_assert!(unit.state != UnitState::Closed, "only pages of a unit in work are moved");
         unit.valid -= 1;
@@ -151,18 +151,19 @@ impl Kernel {
 
     /// Empties the map entry of a page. Returns where it was.
     pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Ppn> {
-        let old = std::mem::replace(&mut self.map[lpn.index()], NONE);
+        let old = self.map.get(lpn.index());
         if old == NONE {
             return None;
         }
+        self.map.set(lpn.index(), NONE);
         self.invalidate(Ppn(old));
         Some(Ppn(old))
     }
 
     /// After a restart: the page that was found to be the newest of a logical page.
     pub(crate) fn adopt_page(&mut self, lpn: Lpn, at: Ppn) {
-        self.map[lpn.index()] = at.0;
-        self.reverse[at.index()] = lpn.0;
+        self.map.set(lpn.index(), at.0);
+        self.reverse.set(at.index(), lpn.0);
         let unit = self.geometry.unit_of(at);
         self.units[unit.index()].valid += 1;
         self.domains[self.geometry.domain_of_unit(unit).index()].valid += 1;
@@ -171,7 +172,7 @@ impl Kernel {
     /// Points the map at a page and the page back.
     #[inline]
     pub(super) fn bind(&mut self, lpn: Lpn, ppn: Ppn) {
-        self.map[lpn.index()] = ppn.0;
-        self.reverse[ppn.index()] = lpn.0;
+        self.map.set(lpn.index(), ppn.0);
+        self.reverse.set(ppn.index(), lpn.0);
     }
 }

@@ -245,30 +245,32 @@ impl Kernel {
         let (first, to) = (self.geometry.ppn(unit, from), self.geometry.ppn(target, slot));
         let (end, full) = (first.0 + self.geometry.slots_left(from), to.0 + self.geometry.slots_left(slot));
         let Kernel { map, reverse, geometry, .. } = self;
-        let map = &mut **map;
+        // Words as they are stored.
+        let map = map.stored_mut();
         let [old, new] = reverse
+            .stored_mut()
             .get_disjoint_mut([first.index()..end as usize, to.index()..full as usize])
             .expect("no victim is an active block");
-        let ask = |map: &[u32], lpn: u32| {
-            if lpn != NONE {
-                engine::prefetch(map, lpn as usize);
+        let ask = |map: &[u32], stored: u32| {
+            if stored != !NONE {
+                engine::prefetch(map, !stored as usize);
             }
         };
-        old.iter().take(AHEAD).for_each(|&lpn| ask(map, lpn));
+        old.iter().take(AHEAD).for_each(|&stored| ask(map, stored));
         let (mut at, mut last, mut pages) = (0, 0, 0);
         while at < old.len() && pages < new.len() {
             if let Some(&coming) = old.get(at + AHEAD) {
                 ask(map, coming);
             }
-            let lpn = std::mem::replace(&mut old[at], NONE);
-            if lpn != NONE {
+            let stored = std::mem::replace(&mut old[at], !NONE);
+            if stored != !NONE {
                 // Further ones are asked for: a unit may be larger than what the processor keeps nearest.
                 let far = at + FAR_AHEAD as usize;
                 if PARTS && reads.note(geometry, Ppn(first.0 + at as u32)) && far < old.len() {
                     engine::prefetch(old, far);
                 }
-                new[pages] = lpn;
-                map[lpn as usize] = to.0 + pages as u32;
+                new[pages] = stored;
+                map[!stored as usize] = !(to.0 + pages as u32);
                 (pages, last) = (pages + 1, at);
             }
             at += 1;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Domain, Slot, Unit};
-use engine::FlatArray;
+use engine::FlatMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Density, Frontier, Job, Kernel, NONE, Stream, Why, shape_of};
@@ -17,11 +17,11 @@ use crate::{OutOfMemory, Policies};
 #[derive(Serialize, Deserialize)]
 pub struct Saved<'a> {
     /// PPN by LPN.
-    #[serde(with = "base::bulk")]
-    pub map: Cow<'a, [u32]>,
+    #[serde(with = "super::flat_words")]
+    pub map: Cow<'a, FlatMap>,
     /// LPN by PPN.
-    #[serde(with = "base::bulk")]
-    pub reverse: Cow<'a, [u32]>,
+    #[serde(with = "super::flat_words")]
+    pub reverse: Cow<'a, FlatMap>,
     /// Erases by unit.
     pub erases: Cow<'a, [u32]>,
     /// By unit, wear besides one P/E cycle for each erase, in thousandths of a cycle; empty where there is none.
@@ -85,8 +85,8 @@ impl Saved<'_> {
     pub fn into_owned(self) -> Saved<'static> {
         let own = |array: Cow<'_, [u32]>| Cow::Owned(array.into_owned());
         Saved {
-            map: own(self.map),
-            reverse: own(self.reverse),
+            map: Cow::Owned(self.map.into_owned()),
+            reverse: Cow::Owned(self.reverse.into_owned()),
             erases: own(self.erases),
             more_wear: self.more_wear,
             closed_at: own(self.closed_at),
@@ -128,8 +128,8 @@ impl Kernel {
     /// # Errors
     /// When not even an empty map fits in memory.
     pub(crate) fn release_maps(&mut self) -> Result<(), OutOfMemory> {
-        self.map = flat(&[])?;
-        self.reverse = flat(&[])?;
+        self.map = no_map()?;
+        self.reverse = no_map()?;
         Ok(())
     }
 
@@ -141,9 +141,8 @@ impl Kernel {
     /// # Errors
     /// When the maps do not fit in memory.
     pub(crate) fn restore(&mut self, saved: &mut Saved<'_>) -> Result<(), OutOfMemory> {
-        // One map after the other, so that a large device is not in memory twice.
-        self.map = flat(&std::mem::take(&mut saved.map))?;
-        self.reverse = flat(&std::mem::take(&mut saved.reverse))?;
+        self.map = std::mem::replace(&mut saved.map, Cow::Owned(no_map()?)).into_owned();
+        self.reverse = std::mem::replace(&mut saved.reverse, Cow::Owned(no_map()?)).into_owned();
         self.erases.copy_from_slice(&saved.erases);
         self.more_wear = std::mem::take(&mut saved.more_wear);
         self.closed_at.copy_from_slice(&saved.closed_at);
@@ -171,8 +170,8 @@ impl Kernel {
             (domain.free, domain.valid) = (0, 0);
         }
         for unit in self.geometry.all_units() {
-            let pages = &self.reverse[self.geometry.ppn(unit, Slot::FIRST).index()..][..slots];
-            let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
+            let first = self.geometry.ppn(unit, Slot::FIRST).index();
+            let valid = self.reverse.range(first..first + slots).filter(|&lpn| lpn != NONE).count() as u32;
             // A unit that was filled since its last erase carries the time; an erase clears it.
             let state = if let Some(how) = kept.get(&unit) {
                 how.state()
@@ -247,10 +246,7 @@ impl Kernel {
     }
 }
 
-/// A map as a flat array.
-fn flat(words: &[u32]) -> Result<FlatArray, OutOfMemory> {
-    let memory = |reason| OutOfMemory { megabytes: words.len() as u64 * 4 / 1_000_000, reason };
-    let mut array = FlatArray::filled(words.len(), NONE).map_err(memory)?;
-    array.copy_from_slice(words);
-    Ok(array)
+/// A map of no pages.
+fn no_map() -> Result<FlatMap, OutOfMemory> {
+    FlatMap::empty(0).map_err(|reason| OutOfMemory { megabytes: 0, reason })
 }

@@ -15,12 +15,11 @@ impl Nand {
     pub fn attach(&mut self, mut image: Image) -> Result<(), String> {
         let mut saved = image.load()?;
         // The process was killed while it erased blocks together.
-        let (first, count) = image.erasing();
+        let (first, count) = image.erasing().ok_or("the record of an erase is not one that was written")?;
         for block in (0..count).map(|lane| Block::new(first + lane * self.shape.blocks_per_plane)) {
             saved.blocks[block.index()].tear();
         }
         self.blocks.clone_from(&saved.blocks);
-        let pages = self.shape.pages_per_block;
         let (mut errors, mut reads_before) = (Vec::new(), Vec::new());
         for block in self.all_blocks() {
             let has_errors = self.load_block(&mut image, block, &mut saved, (&mut errors, &mut reads_before))?;
@@ -34,13 +33,8 @@ impl Nand {
                 self.end_cycle_found(&mut saved.cycles[block.index()], state.erases);
             }
         }
-        debug_assert_eq!(errors.len(), self.blocks.len() * pages as usize);
-        if self.errors.is_some() {
-            saved.errors = errors;
-        }
-        if self.disturb.is_some() {
-            saved.reads_before = reads_before;
-        } else {
+        (saved.errors, saved.reads_before) = (errors, reads_before);
+        if self.disturb.is_none() {
             saved.cycles.clear();
         }
         self.store = Store::Nothing;
@@ -59,7 +53,8 @@ impl Nand {
         let known = |all: &SavedArray| -> Vec<_> {
             all.blocks.iter().map(|block| (block.erases, block.reads, block.next_page)).collect()
         };
-        let agrees = image.load().is_ok_and(|found| known(&found) == known(&saved)) && image.erasing().1 == 0;
+        let agrees = image.load().is_ok_and(|found| known(&found) == known(&saved))
+            && image.erasing().is_some_and(|(_, count)| count == 0);
         self.store = Store::Nothing;
         if !agrees || self.restore(saved).is_err() {
             return Err(Box::new(image));
@@ -78,13 +73,21 @@ impl Nand {
         (errors, reads_before): (&mut Vec<u32>, &mut Vec<u32>),
     ) -> Result<bool, String> {
         let mut has_errors = false;
+        let (keeps_errors, keeps_reads) = (self.errors.is_some(), self.disturb.is_some());
+        let mut keep = |of_page: (u32, u32)| {
+            errors.extend(keeps_errors.then_some(of_page.0));
+            reads_before.extend(keeps_reads.then_some(of_page.1));
+        };
+        if !self.is_programmed(block, Page::FIRST) && !image.may_have_records(block.index()) {
+            self.pages_of_block().for_each(|_| keep((0, 0)));
+            return Ok(false);
+        }
         for page in self.pages_of_block() {
             let index = self.index(block, page);
             if !self.is_programmed(block, page) {
                 // A killed process may have left a page that was about to be programmed.
                 image.forget_page(index);
-                errors.push(0);
-                reads_before.push(0);
+                keep((0, 0));
                 continue;
             }
             let found = image.load_page(index)?;
@@ -95,8 +98,7 @@ impl Nand {
                 saved.reprogrammed.push((block, page));
             }
             has_errors |= found.errors > 0;
-            errors.push(found.errors);
-            reads_before.push(found.reads_before);
+            keep((found.errors, found.reads_before));
         }
         Ok(has_errors && self.errors.is_some())
     }
@@ -114,6 +116,11 @@ impl Nand {
         }
     }
 
+    /// Puts it back, unchanged but for its checkpoint.
+    pub fn put_back(&mut self, image: Image) {
+        self.store = Store::Bytes(Box::new(image));
+    }
+
     /// The image, if pages store bytes.
     pub fn image(&self) -> Option<&Image> {
         if let Store::Bytes(image) = &self.store { Some(image) } else { None }
@@ -122,6 +129,18 @@ impl Nand {
     /// The image, to be changed.
     pub fn image_mut(&mut self) -> Option<&mut Image> {
         if let Store::Bytes(image) = &mut self.store { Some(image) } else { None }
+    }
+
+    /// From now on pages that are lost are written down in the image, or not.
+    pub fn keep_losses(&mut self, keeps: bool) {
+        if let Some(image) = self.image_mut() {
+            image.keep_losses(keeps);
+        }
+    }
+
+    /// The word for data that cannot be read.
+    pub fn unreadable(&self) -> u64 {
+        super::UNREADABLE
     }
 
     /// An operation on a block has come to its end.

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::place::Backing;
-use super::{BLOCK_WORDS, Image, PAGE_WORDS, SLOT_HEADER, checkpoint};
+use super::{BLOCK_WORDS, Extras, Image, PAGE_WORDS, SLOT_HEADER, checkpoint, losses};
 use crate::Shape;
 
 /// Words of the header.
@@ -20,7 +20,7 @@ const UNCOVERED: usize = WORDS - 3;
 const LENGTH: usize = 64 << 10;
 const BEGINNING: &[u8; 8] = b"ftlabimg";
 /// The format; images of another one are refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Where the text is, behind the beginning, the version, the size of a page, the length of the text and the checksum.
 const TEXT: usize = 24;
 
@@ -66,13 +66,30 @@ pub enum ImageError {
     },
 }
 
-/// Bytes of header and records, and of the data of pages and slots.
-pub(super) fn lengths(shape: &Shape, page_size: u32, slots: u32) -> (usize, u64) {
-    let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
-    let pages = blocks * shape.pages_per_block as usize;
-    let records = LENGTH + (blocks * BLOCK_WORDS + pages * PAGE_WORDS + slots as usize) * 8;
-    let of_slots = u64::from(slots) * 2 * (SLOT_HEADER as u64 + u64::from(page_size));
-    (records.next_multiple_of(LENGTH), pages as u64 * u64::from(page_size) + of_slots)
+/// Words before the records of pages.
+pub(super) fn fixed_words(blocks: usize, extras: Extras) -> usize {
+    WORDS + blocks * BLOCK_WORDS + extras.slots as usize + losses::words(extras.losses)
+}
+
+/// Bytes of the parts of an image.
+pub(super) struct Lengths {
+    /// Of what is before the records of pages. It has room on the disk from the beginning.
+    pub(super) fixed: usize,
+    /// Of that and the records of pages.
+    pub(super) records: usize,
+    /// Of the data of pages and slots.
+    pub(super) data: u64,
+}
+
+impl Lengths {
+    pub(super) fn of(shape: &Shape, page_size: u32, extras: Extras) -> Lengths {
+        let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
+        let pages = blocks * shape.pages_per_block as usize;
+        let fixed = fixed_words(blocks, extras) * 8;
+        let records = (fixed + pages * PAGE_WORDS * 8).next_multiple_of(LENGTH);
+        let of_slots = u64::from(extras.slots) * 2 * (SLOT_HEADER as u64 + u64::from(page_size));
+        Lengths { fixed, records, data: pages as u64 * u64::from(page_size) + of_slots }
+    }
 }
 
 impl Image {
@@ -86,16 +103,23 @@ impl Image {
         path: &Path,
         shape: &Shape,
         page_size: u32,
-        slots: u32,
+        extras: Extras,
         identity: &str,
         writes: bool,
     ) -> Result<Image, ImageError> {
         let io = |what| move |error| ImageError::Io { path: path.to_owned(), what, error };
-        let (records, data) = lengths(shape, page_size, slots);
+        let foreign = |found: String| ImageError::Foreign { path: path.to_owned(), found };
+        let lengths = Lengths::of(shape, page_size, extras);
+        // Before it is opened: that of a pipe waits for its other end.
+        let is_new = match std::fs::metadata(path) {
+            Ok(found) if !found.is_file() => return Err(foreign("it is no file that can hold one".into())),
+            Ok(found) if found.len() == 0 => return Err(foreign("it is empty".into())),
+            found => found.is_err(),
+        };
         let mut file = OpenOptions::new()
             .read(true)
             .write(writes)
-            .create(writes)
+            .create(writes && is_new)
             .truncate(false)
             .open(path)
             .map_err(io("opened"))?;
@@ -106,33 +130,37 @@ impl Image {
             Err(TryLockError::Error(error)) => return Err(io("locked")(error)),
         }
         let length = file.metadata().map_err(io("opened"))?.len();
-        if writes && length == 0 {
-            make(&mut file, records, data).map_err(io("made"))?;
-            let mut place = Backing::of_file(file, records, writes, shape, page_size).map_err(io("mapped"))?;
+        if is_new && length == 0 {
+            if let Err(error) = make(&mut file, &lengths) {
+                // What is there is no image, and would be refused for ever.
+                let _ = std::fs::remove_file(path);
+                return Err(io("made")(error));
+            }
+            let mut place = Backing::of_file(file, &lengths, writes, shape, page_size).map_err(io("mapped"))?;
             write_header(place.header(), page_size, identity);
-            return Ok(Image::over(place, shape, page_size, slots));
+            return Ok(Image::over(place, shape, page_size, extras));
         }
         let checkpoint = check(&file, page_size, identity, path)?;
-        let expected = (records as u64 + data).saturating_add(checkpoint);
+        let expected = (lengths.records as u64 + lengths.data).saturating_add(checkpoint);
         if length < expected {
             let found = format!("it has {length} bytes, and {expected} are right");
             return Err(ImageError::Damaged { path: path.to_owned(), found });
         }
-        let place = Backing::of_file(file, records, writes, shape, page_size).map_err(io("mapped"))?;
-        Ok(Image::over(place, shape, page_size, slots))
+        let place = Backing::of_file(file, &lengths, writes, shape, page_size).map_err(io("mapped"))?;
+        Ok(Image::over(place, shape, page_size, extras))
     }
 }
 
-/// Room for the records is taken now, so that none is missing when they are written through memory. The data are a hole.
-fn make(file: &mut File, records: usize, data: u64) -> io::Result<()> {
+/// Room for what is not of pages is taken now, so that none is missing when it is written through memory. The rest is a hole.
+fn make(file: &mut File, lengths: &Lengths) -> io::Result<()> {
     let zeros = vec![0; 1 << 20];
-    let mut left = records;
+    let mut left = lengths.fixed;
     while left > 0 {
         let part = left.min(zeros.len());
         file.write_all(&zeros[..part])?;
         left -= part;
     }
-    file.set_len(records as u64 + data)
+    file.set_len(lengths.records as u64 + lengths.data)
 }
 
 fn write_header(header: &mut [u8], page_size: u32, identity: &str) {

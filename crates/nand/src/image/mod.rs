@@ -12,10 +12,14 @@ mod checkpoint;
 mod frames;
 mod header;
 mod load;
+mod losses;
 mod place;
 mod region;
 mod safe;
+mod seal;
 
+use std::io::ErrorKind;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 pub use header::ImageError;
@@ -30,6 +34,8 @@ use place::Backing;
 
 /// Words of a block's record: its state; its reads; its P/E cycles with reprogramming; their wear.
 const BLOCK_WORDS: usize = 4;
+/// The wear of P/E cycles with reprogramming that a record has room for.
+const MOST_WEAR: u64 = (1 << 48) - 1;
 /// Words of a page's record: two of its spare area; its marks, the checksums of record and data; its errors and reads before.
 const PAGE_WORDS: usize = 4;
 
@@ -39,6 +45,10 @@ const STORED: u64 = 1;
 const ZEROS: u64 = 1 << 1;
 /// Its content is gone to guard levels.
 const REPROGRAMMED: u64 = 1 << 2;
+
+/// The errors of copybacks in a page's record, above which its reads before are; so many of them count as more than can be corrected.
+const ERRORS: u64 = (1 << 20) - 1;
+const MOST_READS: u32 = (1 << 28) - 1;
 
 /// The word for zeros.
 const NO_DATA: u64 = 0;
@@ -56,11 +66,16 @@ pub struct Image {
     /// Bytes of the data of all pages and slots.
     data_length: u64,
     slots: u32,
+    losses: u32,
+    keeps_losses: bool,
+    noted: u64,
+    /// A record was found that is not one that was written.
+    has_damage: AtomicBool,
     frames: Frames,
     /// The data of a page that is copied.
     transit: Vec<u8>,
     /// The first error of the operating system: nothing was written since.
-    failure: Option<std::io::ErrorKind>,
+    failure: Option<ErrorKind>,
     /// Writes before nothing is written any more, as if the process were killed.
     lifetime: u64,
 }
@@ -75,6 +90,10 @@ impl Clone for Image {
             pages_per_block: self.pages_per_block,
             data_length: self.data_length,
             slots: self.slots,
+            losses: self.losses,
+            keeps_losses: self.keeps_losses,
+            noted: self.noted,
+            has_damage: AtomicBool::new(self.has_damage.load(Relaxed)),
             frames: self.frames.clone(),
             transit: self.transit.clone(),
             failure: None,
@@ -100,13 +119,26 @@ pub(crate) struct Worn {
     pub(crate) extra: u64,
 }
 
+/// Parts of an image beside its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Slots for pages of a write buffer that outlives the power.
+    pub slots: u32,
+    /// Pages that failed programs may take along.
+    pub losses: u32,
+}
+
 impl Image {
-    fn over(place: Backing, shape: &Shape, page_size: u32, slots: u32) -> Image {
-        let (_, data_length) = header::lengths(shape, page_size, slots);
+    fn over(place: Backing, shape: &Shape, page_size: u32, extras: Extras) -> Image {
+        let data_length = header::Lengths::of(shape, page_size, extras).data;
         let page_size = page_size as usize;
         Image {
             data_length,
-            slots,
+            slots: extras.slots,
+            losses: extras.losses,
+            keeps_losses: false,
+            noted: 0,
+            has_damage: AtomicBool::new(false),
             place,
             page_size,
             blocks: shape.planes as usize * shape.blocks_per_plane as usize,
@@ -119,20 +151,33 @@ impl Image {
     }
 
     /// Bytes of its header and records, and of the data of its pages and slots.
-    pub fn bytes(shape: &Shape, page_size: u32, slots: u32) -> (u64, u64) {
-        let (records, data) = header::lengths(shape, page_size, slots);
-        (records as u64, data)
+    pub fn bytes(shape: &Shape, page_size: u32, extras: Extras) -> (u64, u64) {
+        let lengths = header::Lengths::of(shape, page_size, extras);
+        (lengths.records as u64, lengths.data)
     }
 
     /// A pristine image that lies in memory and nowhere else.
-    pub fn in_memory(shape: &Shape, page_size: u32, slots: u32) -> Image {
-        let (records, data) = header::lengths(shape, page_size, slots);
-        Image::over(Backing::in_memory(records, data), shape, page_size, slots)
+    pub fn in_memory(shape: &Shape, page_size: u32, extras: Extras) -> Image {
+        let lengths = header::Lengths::of(shape, page_size, extras);
+        Image::over(Backing::in_memory(&lengths), shape, page_size, extras)
     }
 
     /// From now on only so many words and pages are written: what is there then is what a process leaves that is killed then.
     pub fn live_for(&mut self, writes: u64) {
         self.lifetime = writes;
+    }
+
+    /// The words of header and records, but for the text of the configuration: for tests.
+    #[doc(hidden)]
+    pub fn record_words(&self) -> impl Iterator<Item = usize> + use<> {
+        let end = self.at_page(self.blocks * self.pages_per_block);
+        [header::ERASING, header::CHECKPOINT, header::CHECKPOINT_MARK].into_iter().chain(header::WORDS..end)
+    }
+
+    /// Changes a bit of a word, as no process would: for tests.
+    #[doc(hidden)]
+    pub fn flip(&mut self, at: usize, bit: u32) {
+        self.place.words()[at].fetch_xor(1 << (bit % 64), Relaxed);
     }
 
     /// Writes that [`Image::live_for`] has left.
@@ -142,7 +187,7 @@ impl Image {
 
     /// The first write that the operating system refused. None was made since, so that what is there is what a power cut would have
     /// left.
-    pub fn failure(&self) -> Option<std::io::ErrorKind> {
+    pub fn failure(&self) -> Option<ErrorKind> {
         self.failure
     }
 
@@ -179,8 +224,9 @@ impl Image {
         header::WORDS + block * BLOCK_WORDS
     }
 
+    /// Behind all words that have room on the disk from the beginning.
     fn at_page(&self, index: usize) -> usize {
-        header::WORDS + self.blocks * BLOCK_WORDS + index * PAGE_WORDS
+        header::fixed_words(self.blocks, Extras { slots: self.slots, losses: self.losses }) + index * PAGE_WORDS
     }
 
     /// The state of a block, which is what makes an operation happen.
@@ -188,12 +234,16 @@ impl Image {
         let at = self.at_block(block);
         if state.next_page == 0 {
             // Of an erased block, what the rest says follows from it ([`Nand::attach`]).
-            self.set_changed(at, load::pack_state(block, state));
+            self.set_sealed(at, load::pack_state(state));
         }
-        self.set_changed(at + 1, state.reads.into());
-        self.set_changed(at + 2, u64::from(worn.reprogrammed) | u64::from(worn.is_reprogrammed) << 32);
-        self.set_changed(at + 3, worn.extra);
-        self.set_changed(at, load::pack_state(block, state));
+        self.set_sealed(at + 1, state.reads.into());
+        self.set_sealed(at + 2, u64::from(worn.reprogrammed) | u64::from(worn.is_reprogrammed) << 32);
+        self.set_sealed(at + 3, worn.extra.min(MOST_WEAR));
+        self.set_sealed(at, load::pack_state(state));
+    }
+
+    fn set_sealed(&mut self, at: usize, number: u64) {
+        self.set_changed(at, seal::seal(at, number));
     }
 
     fn set_changed(&mut self, at: usize, word: u64) {
@@ -227,12 +277,41 @@ impl Image {
 
     /// The word for the data of a page, which stay where they are.
     pub(crate) fn data(&self, index: usize) -> u64 {
+        if !self.is_as_written(index) {
+            self.has_damage.store(true, Relaxed);
+            return UNREADABLE;
+        }
         let marks = self.word(self.at_page(index) + 2);
         if marks & STORED == 0 || marks & ZEROS != 0 { NO_DATA } else { IN_ARRAY | index as u64 }
     }
 
+    /// Keeps room for writes of so many bytes, even if the disk is full then. Returns whether there is room: if not, nothing was changed.
+    pub fn keep_reserve(&mut self, bytes: u64) -> bool {
+        self.place.keep_reserve(self.data_length, bytes)
+    }
+
+    /// The records of the pages of a block can be written.
+    fn make_record_room(&mut self, block: usize) {
+        let first = self.at_page(block * self.pages_per_block);
+        if self.failure.is_none()
+            && let Err(error) = self.place.make_record_room(block, first, self.pages_per_block * PAGE_WORDS)
+        {
+            self.failure = Some(error.kind());
+        }
+    }
+
+    /// Pages of a block may have records.
+    pub(crate) fn may_have_records(&self, block: usize) -> bool {
+        self.place.may_have(self.at_page(block * self.pages_per_block), self.pages_per_block * PAGE_WORDS)
+    }
+
     /// Stores a page, and lets go of the frame that its data were in.
     pub(crate) fn write(&mut self, index: usize, data: u64, spare: u128, aside: Aside) {
+        if data == UNREADABLE && self.has_damage.load(Relaxed) {
+            // A damaged record may name another page than it did: no copy of it is made.
+            self.failure = self.failure.or(Some(ErrorKind::InvalidData));
+        }
+        self.make_record_room(index / self.pages_per_block);
         let (marks, checksum) = match data {
             NO_DATA => (STORED | ZEROS, 0),
             // No data have this checksum but by a chance that is taken: they will not be read either.
@@ -265,19 +344,33 @@ impl Image {
 
     /// Sets the numbers of a page's record.
     pub(crate) fn set_aside(&mut self, index: usize, aside: Aside) {
-        self.set_changed(self.at_page(index) + 3, u64::from(aside.errors) | u64::from(aside.reads_before) << 32);
+        let errors = u64::from(aside.errors).min(ERRORS);
+        let reads = u64::from(aside.reads_before.min(MOST_READS));
+        self.set_sealed(self.at_page(index) + 3, errors | reads << ERRORS.count_ones());
     }
 
     /// A page loses its content.
     pub(crate) fn lose(&mut self, index: usize) {
-        let at = self.at_page(index) + 2;
-        self.set_word(at, self.word(at) & !STORED);
+        self.note_loss(index);
+        self.set_marks(index, |marks| marks & !STORED);
+    }
+
+    /// Changes the marks of a page, but for those of a damaged record.
+    fn set_marks(&mut self, index: usize, change: impl Fn(u64) -> u64) {
+        let at = self.at_page(index);
+        let (word, spare) = (self.word(at + 2), load::join(self.word(at), self.word(at + 1)));
+        if self.is_as_written(index) {
+            let (marks, data) = (change(word & 0xffff), word >> 32);
+            self.set_changed(
+                at + 2,
+                if word == 0 && marks == 0 { 0 } else { load::pack_marks(index, spare, marks, data) },
+            );
+        }
     }
 
     /// A page's content is gone to guard levels.
     pub(crate) fn mark_reprogrammed(&mut self, index: usize) {
-        let at = self.at_page(index) + 2;
-        self.set_word(at, self.word(at) | REPROGRAMMED);
+        self.set_marks(index, |marks| marks | REPROGRAMMED);
     }
 
     /// Takes data into the controller's memory. Returns what stands for them.
@@ -348,13 +441,13 @@ impl Image {
     /// Blocks, so many of them and that far apart, are to be erased together: if the process is killed in between, all of them are found
     /// torn. With none they are.
     pub(crate) fn note_erase_of(&mut self, first: u32, count: u32) {
-        self.set_word(header::ERASING, u64::from(first) | u64::from(count) << 32);
+        self.set_word(header::ERASING, seal::seal(header::ERASING, u64::from(first) | u64::from(count) << 32));
     }
 
-    /// The blocks that were to be erased together.
-    pub(crate) fn erasing(&self) -> (u32, u32) {
-        let word = self.word(header::ERASING);
-        (word as u32, (word >> 32) as u32)
+    /// The blocks that were to be erased together, if that is as it was written.
+    pub(crate) fn erasing(&self) -> Option<(u32, u32)> {
+        let number = seal::open(header::ERASING, self.word(header::ERASING))?;
+        Some((number as u32, (number >> 32) as u32))
     }
 
     fn fetch(&self, index: usize, bytes: &mut [u8]) -> bool {

@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapMut, MmapOptions};
 
+use super::header::Lengths;
 use super::region::FileRegion;
 use crate::Shape;
 
@@ -13,7 +15,13 @@ use crate::Shape;
 pub(super) struct Backing {
     records: MmapMut,
     data: PageRegion,
+    /// Bytes of data that were read and written since memory was let go of.
+    moved: AtomicU64,
 }
+
+/// Bytes of data that are read and written before the process lets go of the memory that they were mapped to. They stay in that of the
+/// operating system, which takes it back when it needs to.
+const MOVED: u64 = 256 << 20;
 
 enum PageRegion {
     File(FileRegion),
@@ -21,27 +29,27 @@ enum PageRegion {
 }
 
 impl Backing {
-    pub(super) fn in_memory(records: usize, data: u64) -> Backing {
-        let records = MmapMut::map_anon(records).expect("memory for the records of an image");
-        Backing { records, data: PageRegion::Memory(vec![0; data as usize]) }
+    pub(super) fn in_memory(lengths: &Lengths) -> Backing {
+        let records = MmapMut::map_anon(lengths.records).expect("memory for the records of an image");
+        Backing { records, data: PageRegion::Memory(vec![0; lengths.data as usize]), moved: AtomicU64::new(0) }
     }
 
     /// A file of the right length; `writes` or private: what is changed in memory does not reach the file. The data are those of
     /// blocks, each with so many pages of so many bytes, and what is behind them.
     pub(super) fn of_file(
         file: File,
-        records: usize,
+        lengths: &Lengths,
         writes: bool,
         shape: &Shape,
         page_size: u32,
     ) -> io::Result<Backing> {
         let mut options = MmapOptions::new();
-        options.len(records);
+        options.len(lengths.records);
         // SAFETY: the file is locked, so that no other process of this kind changes it; one that cuts it short, whoever it is, ends this
         // one with a signal, as a power cut. Words are read and written as atomic ones.
         let records = if writes { unsafe { options.map_mut(&file) } } else { unsafe { options.map_copy(&file) } }?;
-        let data = FileRegion::new(file, records.len() as u64, writes, shape, page_size)?;
-        Ok(Backing { data: PageRegion::File(data), records })
+        let data = FileRegion::new(file, lengths, writes, shape, page_size)?;
+        Ok(Backing { data: PageRegion::File(data), records, moved: AtomicU64::new(0) })
     }
 
     /// A copy in memory.
@@ -52,7 +60,7 @@ impl Backing {
             PageRegion::Memory(bytes) => bytes.clone(),
             PageRegion::File(region) => region.all().expect("an image can be read"),
         };
-        Backing { records, data: PageRegion::Memory(data) }
+        Backing { records, data: PageRegion::Memory(data), moved: AtomicU64::new(0) }
     }
 
     pub(super) fn words(&self) -> &[AtomicU64] {
@@ -64,7 +72,19 @@ impl Backing {
         &mut self.records[..super::header::WORDS * 8]
     }
 
+    /// Counts bytes of data that were read or written.
+    fn note_moved(&self, bytes: usize) {
+        if self.moved.fetch_add(bytes as u64, Relaxed) + (bytes as u64) < MOVED {
+            return;
+        }
+        self.moved.store(0, Relaxed);
+        if let PageRegion::File(region) = &self.data {
+            region.let_go(&self.records);
+        }
+    }
+
     pub(super) fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.note_moved(bytes.len());
         match &self.data {
             PageRegion::File(region) => region.read(at, bytes),
             PageRegion::Memory(all) => {
@@ -76,6 +96,7 @@ impl Backing {
     }
 
     pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.note_moved(bytes.len());
         match &mut self.data {
             PageRegion::File(region) => region.write(at, bytes),
             PageRegion::Memory(all) => {
@@ -94,6 +115,30 @@ impl Backing {
         match &mut self.data {
             PageRegion::File(region) => region.cut_to(length),
             PageRegion::Memory(all) => all.truncate(length as usize),
+        }
+    }
+
+    /// The records of the pages of a block have room on the disk from now on, those from one word on and so many.
+    pub(super) fn make_record_room(&mut self, block: usize, word: usize, words: usize) -> io::Result<()> {
+        match &mut self.data {
+            PageRegion::File(region) => region.make_record_room(block, word as u64 * 8, words as u64 * 8),
+            PageRegion::Memory(_) => Ok(()),
+        }
+    }
+
+    /// True if some of the words from one on may have been written.
+    pub(super) fn may_have(&self, word: usize, words: usize) -> bool {
+        match &self.data {
+            PageRegion::File(region) => region.may_have(word as u64 * 8, words as u64 * 8),
+            PageRegion::Memory(_) => true,
+        }
+    }
+
+    /// Keeps room for writes to come, behind so many bytes of data where the disk is nearly full. Returns whether there is room.
+    pub(super) fn keep_reserve(&mut self, length: u64, bytes: u64) -> bool {
+        match &mut self.data {
+            PageRegion::File(region) => region.keep_reserve(length, bytes),
+            PageRegion::Memory(_) => true,
         }
     }
 

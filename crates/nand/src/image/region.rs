@@ -8,13 +8,21 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 use memmap2::{MmapOptions, MmapRaw};
 
+use super::header::Lengths;
 use crate::Shape;
 
 /// One of so many blocks may keep its room while it is erased.
 const KEPT: usize = 8;
+
+/// The time between two looks at the room on the disk.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// With so many times what is needed, the disk has room enough.
+const ENOUGH: u64 = 4;
 
 /// The part of a file that holds the data of pages, and what is behind them. The lock of the file ends with it.
 pub(super) struct FileRegion {
@@ -25,6 +33,22 @@ pub(super) struct FileRegion {
     pages: MmapRaw,
     block_bytes: usize,
     room: Option<DiskRoom>,
+    /// By block, the records of its pages have room.
+    has_records: Vec<bool>,
+    reserve: Reserve,
+    /// Memory is shared with the file: writes to it reach the file.
+    is_shared: bool,
+}
+
+/// Room on the disk for a time when there is none: bytes at the end of the file.
+#[derive(Default)]
+struct Reserve {
+    /// The bytes of the file before it.
+    from: u64,
+    bytes: u64,
+    /// When the disk was found to have room enough, and bytes of it that may be taken before the next look.
+    looked: Option<Instant>,
+    credit: u64,
 }
 
 /// What is known of room on the disk.
@@ -40,7 +64,14 @@ struct DiskRoom {
 }
 
 impl FileRegion {
-    pub(super) fn new(file: File, offset: u64, writes: bool, shape: &Shape, page_size: u32) -> io::Result<FileRegion> {
+    pub(super) fn new(
+        file: File,
+        lengths: &Lengths,
+        writes: bool,
+        shape: &Shape,
+        page_size: u32,
+    ) -> io::Result<FileRegion> {
+        let offset = lengths.records as u64;
         let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
         let page_bytes = page_size as usize;
         let block_bytes = shape.pages_per_block as usize * page_bytes;
@@ -48,7 +79,17 @@ impl FileRegion {
         options.offset(offset).len(blocks * block_bytes);
         let pages = if writes { options.map_raw(&file) } else { options.map_raw_read_only(&file) }?;
         let room = if writes { DiskRoom::of(&file, page_bytes, blocks, shape.pages_per_block as usize) } else { None };
-        Ok(FileRegion { file, offset, pages, block_bytes, room })
+        let has_records = vec![false; blocks];
+        Ok(FileRegion {
+            file,
+            offset,
+            pages,
+            block_bytes,
+            room,
+            has_records,
+            reserve: Reserve::default(),
+            is_shared: writes,
+        })
     }
 
     /// All of it, to the end of the file.
@@ -78,7 +119,7 @@ impl FileRegion {
     pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let place = self.in_memory(at, bytes.len());
         let (Some(to), Some(room)) = (place, &mut self.room) else {
-            return self.file.write_all_at(bytes, self.offset + at);
+            return self.with_reserve(bytes.len(), |region| region.file.write_all_at(bytes, region.offset + at));
         };
         room.use_block(at as usize / self.block_bytes);
         if room.is_there(at as usize, bytes.len()) {
@@ -86,13 +127,110 @@ impl FileRegion {
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
             return Ok(());
         }
-        self.file.write_all_at(bytes, self.offset + at)?;
-        room.is_written(at as usize, bytes.len());
+        self.with_reserve(bytes.len(), |region| region.file.write_all_at(bytes, region.offset + at))?;
+        if let Some(room) = &mut self.room {
+            room.is_written(at as usize, bytes.len());
+        }
         Ok(())
+    }
+
+    /// Does something that takes so many bytes of the disk. Where there is none, the reserve is given up for it, part by part.
+    fn with_reserve(&mut self, bytes: usize, does: impl Fn(&FileRegion) -> io::Result<()>) -> io::Result<()> {
+        self.reserve.credit = self.reserve.credit.saturating_sub(bytes as u64);
+        loop {
+            match does(self) {
+                Err(error) if error.kind() == io::ErrorKind::StorageFull && self.reserve.bytes > 0 => {
+                    let part = (self.reserve.bytes / 4).max(self.block_bytes as u64).min(self.reserve.bytes);
+                    self.reserve.bytes -= part;
+                    self.file.set_len(self.reserve.from + self.reserve.bytes)?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Returns whether so many bytes are at hand: the disk has room, or they are kept behind so many bytes of data.
+    pub(super) fn keep_reserve(&mut self, length: u64, bytes: u64) -> bool {
+        let is_sure = self.reserve.credit > 0 && self.reserve.looked.is_some_and(|then| then.elapsed() < LOOK);
+        if self.reserve.bytes >= bytes || is_sure {
+            return true;
+        }
+        let from = self.offset + length;
+        let free = free_bytes(&self.file).unwrap_or(u64::MAX);
+        if free / ENOUGH > bytes {
+            (self.reserve.looked, self.reserve.credit) = (Some(Instant::now()), free / ENOUGH);
+            return true;
+        }
+        self.reserve.looked = None;
+        match allocate(&self.file, from, bytes) {
+            Ok(()) => {
+                (self.reserve.from, self.reserve.bytes) = (from, bytes);
+                true
+            }
+            // It has no such call: a full disk ends the drive until it is opened again.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => true,
+            Err(_) => {
+                // What of it there is may be longer than before.
+                let _ = self.file.set_len(from + self.reserve.bytes);
+                false
+            }
+        }
+    }
+
+    /// The records of the pages of a block have room from now on; that which they had stays as it is.
+    pub(super) fn make_record_room(&mut self, block: usize, at: u64, length: u64) -> io::Result<()> {
+        if self.has_records[block] {
+            return Ok(());
+        }
+        self.with_reserve(length as usize, |region| match allocate(&region.file, at, length) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                let mut bytes = vec![0; length as usize];
+                region.file.read_exact_at(&mut bytes, at)?;
+                region.file.write_all_at(&bytes, at)
+            }
+            done => done,
+        })?;
+        self.has_records[block] = true;
+        Ok(())
+    }
+
+    /// True unless these bytes of the file are a hole.
+    pub(super) fn may_have(&self, at: u64, length: u64) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            // SAFETY: the descriptor is open as long as the file is. Nobody relies on its position.
+            let found = unsafe { libc::lseek(self.file.as_raw_fd(), at as libc::off_t, libc::SEEK_DATA) };
+            if found < 0 {
+                return io::Error::last_os_error().raw_os_error() != Some(libc::ENXIO);
+            }
+            (found as u64) < at + length
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (at, length);
+            true
+        }
+    }
+
+    /// The process lets go of the memory of pages, and of records that lie in the same file.
+    pub(super) fn let_go(&self, records: &[u8]) {
+        #[cfg(target_os = "linux")]
+        if self.is_shared {
+            let of = |start: *const u8, length: usize| {
+                // SAFETY: both are mappings of a file that other mappings share: what was written there is in the file, and is
+                // read from there again.
+                unsafe { libc::madvise(start.cast_mut().cast(), length, libc::MADV_DONTNEED) };
+            };
+            of(self.pages.as_ptr(), self.pages.len());
+            of(records.as_ptr(), records.len());
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = records;
     }
 
     pub(super) fn cut_to(&mut self, length: u64) {
         let length = self.offset + length;
+        self.reserve = Reserve::default();
         if self.file.metadata().is_ok_and(|file| file.len() > length) {
             let _ = self.file.set_len(length);
         }
@@ -137,6 +275,42 @@ impl FileRegion {
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
+}
+
+/// Bytes that the disk of a file has left, where that can be known.
+#[cfg(target_os = "linux")]
+fn free_bytes(file: &File) -> Option<u64> {
+    // SAFETY: all zeros are a value of this structure.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open as long as the file is, and the structure is there to be filled.
+    let failed = unsafe { libc::fstatvfs(file.as_raw_fd(), &mut found) } != 0;
+    #[allow(clippy::unnecessary_cast)]
+    (!failed).then(|| (found.f_bavail as u64).saturating_mul(found.f_frsize as u64))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn free_bytes(_: &File) -> Option<u64> {
+    None
+}
+
+/// Takes room on the disk for a part of a file. What it has there stays.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
+    loop {
+        // SAFETY: the descriptor is open as long as the file is.
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, at as libc::off_t, length as libc::off_t) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(_: &File, _: u64, _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 impl DiskRoom {
@@ -241,7 +415,8 @@ mod tests {
 
     /// Whatever the file system is, its rules hold.
     fn opened(file: File) -> FileRegion {
-        let mut region = FileRegion::new(file, OFFSET, true, &shape(), PAGE as u32).expect("it can be mapped");
+        let lengths = Lengths { fixed: 0, records: OFFSET as usize, data: (BLOCKS * PAGES * PAGE) as u64 };
+        let mut region = FileRegion::new(file, &lengths, true, &shape(), PAGE as u32).expect("it can be mapped");
         region.room = Some(DiskRoom::new(PAGE, BLOCKS, PAGES, true));
         region
     }
@@ -279,6 +454,7 @@ mod tests {
                     region.write(place, &vec![byte; length]).expect("room");
                 }
                 1 if round % 64 == 0 => region.give_room_back(),
+                1 if round % 64 == 2 => region.let_go(&[]),
                 1 if round % 64 == 1 => region = opened(region.file.try_clone().expect("a descriptor")),
                 1..4 => {
                     region.free(block);

@@ -3,7 +3,7 @@
 //! A slot has two places. New content goes to the one that is not in use, and then one word makes it the slot's: a process that is killed
 //! in between leaves what was there before.
 
-use super::{Image, header};
+use super::{Image, header, seal};
 
 /// Bytes before the page of a slot, for whoever keeps something there.
 pub const SLOT_HEADER: usize = 512;
@@ -18,11 +18,8 @@ impl Image {
         self.slots
     }
 
-    fn at_slot(&self, slot: u32) -> usize {
-        header::WORDS
-            + self.blocks * super::BLOCK_WORDS
-            + self.blocks * self.pages_per_block * super::PAGE_WORDS
-            + slot as usize
+    pub(super) fn at_slot(&self, slot: u32) -> usize {
+        header::WORDS + self.blocks * super::BLOCK_WORDS + slot as usize
     }
 
     /// Bytes of a slot's content: the header and a page.
@@ -35,12 +32,12 @@ impl Image {
         pages + (u64::from(slot) * 2 + u64::from(second)) * self.slot_bytes() as u64
     }
 
-    /// Puts content into a slot, under a number of up to 62 bits.
+    /// Puts content into a slot, under a number of up to 46 bits.
     pub fn put_slot(&mut self, slot: u32, number: u64, content: &[u8]) {
         assert_eq!(content.len(), self.slot_bytes(), "a slot has a header and a page");
         let to_second = self.word(self.at_slot(slot)) & (IS_FULL | IN_SECOND) == IS_FULL;
         self.put_at(self.place_of_slot(slot, to_second), content);
-        self.set_word(self.at_slot(slot), number << 2 | if to_second { IN_SECOND } else { 0 } | IS_FULL);
+        self.set_sealed(self.at_slot(slot), number << 2 | if to_second { IN_SECOND } else { 0 } | IS_FULL);
     }
 
     /// Empties a slot.
@@ -51,14 +48,18 @@ impl Image {
     /// The number and the content of a slot, if it holds something.
     ///
     /// # Errors
-    /// Errors of the operating system.
-    pub fn slot(&self, slot: u32) -> std::io::Result<Option<(u64, Vec<u8>)>> {
-        let word = self.word(self.at_slot(slot));
-        if word & IS_FULL == 0 {
+    /// The text says what is wrong with it.
+    pub fn slot(&self, slot: u32) -> Result<Option<(u64, Vec<u8>)>, String> {
+        let at = self.at_slot(slot);
+        let word = seal::open(at, self.word(at)).filter(|&word| word == 0 || word & IS_FULL != 0);
+        let word =
+            word.ok_or_else(|| format!("the record of slot {slot} of the write buffer is not one that was written"))?;
+        if word == 0 {
             return Ok(None);
         }
         let mut content = vec![0; self.slot_bytes()];
-        self.place.read(self.place_of_slot(slot, word & IN_SECOND != 0), &mut content)?;
+        let read = self.place.read(self.place_of_slot(slot, word & IN_SECOND != 0), &mut content);
+        read.map_err(|error| format!("slot {slot} of the write buffer cannot be read: {error}"))?;
         Ok(Some((word >> 2, content)))
     }
 }

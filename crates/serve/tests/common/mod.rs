@@ -19,8 +19,10 @@ pub const DISC: u16 = 2;
 pub const FLUSH: u16 = 3;
 pub const TRIM: u16 = 4;
 pub const ZERO: u16 = 6;
+pub const STATUS: u16 = 7;
 pub const FUA: u16 = 1;
 pub const NO_HOLE: u16 = 2;
+pub const REQ_ONE: u16 = 8;
 
 /// A path that no other test has, short enough for a socket.
 pub fn scratch(extension: &str) -> PathBuf {
@@ -96,7 +98,12 @@ impl Client<TcpStream> {
 
 impl<S: Read + Write> Client<S> {
     /// Negotiates `OPT_GO`, with structured replies if wanted.
-    pub fn over(mut stream: S, structured: bool) -> io::Result<Self> {
+    pub fn over(stream: S, structured: bool) -> io::Result<Self> {
+        Self::asking(stream, structured, &[])
+    }
+
+    /// Negotiates likewise, after options of its own, each with its data. All of them are taken.
+    pub fn asking(mut stream: S, structured: bool, options: &[(u32, Vec<u8>)]) -> io::Result<Self> {
         let mut greeting = [0; 18];
         stream.read_exact(&mut greeting)?;
         assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
@@ -106,6 +113,16 @@ impl<S: Read + Write> Client<S> {
             client.option(8, &[])?;
             client.structured = client.option_reply()?.0 == 1;
             assert!(client.structured, "structured replies");
+        }
+        for (option, data) in options {
+            client.option(*option, data)?;
+            loop {
+                match client.option_reply()?.0 {
+                    1 => break,
+                    4 => {}
+                    kind => panic!("the reply {kind:#x} to option {option}"),
+                }
+            }
         }
         client.option(7, &[0; 6])?;
         loop {
@@ -165,6 +182,7 @@ impl<S: Read + Write> Client<S> {
                     let front = |bytes: usize| payload[..bytes].iter().fold(0, |n: u64, &b| n << 8 | u64::from(b));
                     match kind {
                         0 => {}
+                        5 => data = payload.clone(),
                         1 | 2 => {
                             let at = (front(8) - offset) as usize;
                             if kind == 1 {
@@ -174,7 +192,9 @@ impl<S: Read + Write> Client<S> {
                         _ => code = front(4) as u32,
                     }
                     if flags & 1 != 0 {
-                        data.truncate(if code == 0 { length as usize } else { 0 });
+                        if kind != 5 {
+                            data.truncate(if code == 0 { length as usize } else { 0 });
+                        }
                         return Ok((cookie, code, data));
                     }
                 }
