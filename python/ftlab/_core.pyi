@@ -54,6 +54,7 @@ class Server:
         socket: str | PathLike[str] | None = None,
         tcp: str | None = None,
         read_only: bool = False,
+        aged: bool = False,
         cut_at: str | None = None,
         log_writes: str | PathLike[str] | None = None,
         pace: bool = False,

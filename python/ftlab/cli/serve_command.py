@@ -24,6 +24,9 @@ LOOK_EVERY_S = 0.1
 POWER_CUT = "the power is cut"
 """Why a server ended whose device lost its power."""
 
+NEW = "the drive is new: until its free space is written once nothing is collected; `--aged` ages it"
+"""Said of a drive to which nothing was written, whose write amplification is that of an empty one."""
+
 TELL_EVERY_S = 1.0
 """Between two lines of figures on a terminal."""
 
@@ -51,6 +54,10 @@ def add_arguments(command: Parser) -> None:
         "--read-only", action="store_true", help="take no writes, and leave the image as it is"
     )
     command.add_argument(
+        "--aged", action="store_true",
+        help="age a new drive first: as `run.precondition` has it, or every page once and twice its size at random",
+    )  # fmt: skip
+    command.add_argument(
         "--pace", action="store_true",
         help="answer no earlier than the simulated drive would: as `run.executor = timed` has it",
     )  # fmt: skip
@@ -74,6 +81,11 @@ def _serve(options: argparse.Namespace) -> None:
             f"error: the image {options.image} does not exist, and `--read-only` makes none\n"
             "hint: leave out `--read-only` once"
         )
+    if options.aged and options.read_only:
+        raise InputError(
+            "error: `--aged` writes to the drive, and `--read-only` does not\nhint: leave out one of them"
+        )
+    say(f"{'ageing' if options.aged else 'opening'} {options.image}")
     began = time.monotonic()
     server = _core.Server(
         source.kind,
@@ -83,6 +95,7 @@ def _serve(options: argparse.Namespace) -> None:
         socket=socket,
         tcp=options.tcp,
         read_only=options.read_only,
+        aged=options.aged,
         cut_at=options.cut_at,
         log_writes=options.log_writes,
         pace=options.pace,
@@ -117,6 +130,8 @@ def _say_opened(status: dict[str, Any], server: _core.Server, seconds: float) ->
     say(
         f"{status['size'] / 2**20:,.0f} MiB in pages of {status['page_size']:,} bytes, opened in {seconds:.1f} s: {how}"
     )
+    if status["new"]:
+        say(f"note: {NEW}")
     if server.warning is not None:
         say(f"note: {server.warning}")
     say(f"serving {server.uri} until Ctrl-C")
@@ -164,6 +179,8 @@ def _behind(pace: dict[str, Any] | None) -> str:
 
 def _summary(status: dict[str, Any]) -> str:
     waf = "-" if status["waf"] is None else f"{status['waf']:.3f}"
+    if status["new"] and status["waf"] is not None:
+        waf += " of a drive that was new"
     rows = [
         ("reads", f"{status['reads']:,}, {status['bytes_read'] / 2**20:,.1f} MiB"),
         ("writes", f"{status['writes']:,}, {status['bytes_written'] / 2**20:,.1f} MiB"),

@@ -673,6 +673,8 @@ def _drive(result: Result) -> str:
     ]
     if unknown:
         rows.append(["not compared", f"{count(unknown)} sectors, which somebody else wrote"])
+    if drive["sectors_lost"]:
+        rows.append(["lost", f"{count(drive['sectors_lost'])} sectors, to failed programs: errors to read"])
     return "real bytes\n" + columns(rows, indent="  ")
 
 
