@@ -192,6 +192,9 @@ pub(crate) const TRACE_ONLY: &[&str] = &[
     "workload.skip_bad",
 ];
 
+/// Where requests come from; a workload has one of them.
+pub(crate) const SOURCES: &[&str] = &["workload.trace", "workload.generator", "workload.job"];
+
 /// When a workload ends.
 pub(crate) const ENDS: &[&str] = &["workload.volume", "workload.requests", "workload.rounds"];
 
@@ -435,14 +438,42 @@ pub(crate) const TENANT_KEYS: &[Key] = &[
         "think",
         Kind::Time { min: 0, max: TIME_MAX },
         "\"0ns\"",
-        "So long after a request is complete the next one takes its place (`closed` and `paced`).",
+        "So long after a request is complete the next one takes its place (`closed` and `paced`); with `think_after`, so long after all are.",
+    ),
+    key(
+        "tenant",
+        "think_after",
+        count(0, 1 << 32),
+        "0",
+        "So many requests are sent, all of them have to complete, and `think` passes before the next one; 0: each place thinks by itself.",
+    ),
+    key(
+        "tenant",
+        "refill",
+        count(1, 65_536),
+        "1",
+        "Places are filled again when so many are free, or all that are taken are (`closed` and `paced`).",
     ),
     key(
         "tenant",
         "start",
         Kind::Time { min: 0, max: 24 * TIME_MAX },
         "\"0ns\"",
-        "When it begins to send, after the beginning of the run.",
+        "When it begins to send, after the beginning of the run, or of what `after` says.",
+    ),
+    key(
+        "tenant",
+        "after",
+        Kind::Text,
+        "",
+        "It begins when these tenants have all their requests complete: their names with blanks between them. They stand before it.",
+    ),
+    key(
+        "tenant",
+        "ends_others",
+        Kind::Bool,
+        "false",
+        "When it has all its requests complete, those send no more that began before.",
     ),
     key(
         "tenant",
@@ -546,6 +577,19 @@ const AFTER_FTL: &[Key] = &[
          `separator`, such as `pipe`.",
     ),
     key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
+    key(
+        "workload",
+        "job",
+        Kind::Text,
+        "",
+        "A job in words of fio, in place of `trace` and `generator`: `rw=randrw bs=4k/60:64k/40 size=1g loops=2`. `ftlab run --fio FILE \
+         --write-config` writes one for each job of a job file. `rw`, `size`, `offset`, `io_size`, `number_ios`, `loops`, `randrepeat`, \
+         `time_based`, `norandommap`, `random_distribution`, `percentage_random`, `rwmixread`, `rw_sequencer`, `fsync`, `fdatasync`, \
+         `end_fsync`, `sync`, `rate`, `rate_iops`, `rate_process`, `verify_backlog`, `bs_is_seq_rand` and `bs_unaligned` are as in fio; `range`: the \
+         bytes that it goes over, where these are not `size`; `verify=1`: what was written is read; `ioengine=psync`: loops are those of a \
+         synchronous engine, which end with the addresses and not after `size` bytes. `bs`, `ba`, `rate`, `rate_iops` \
+         and `percentage_random` have one value, or those of reads, writes and trims; `k`, `m`, `g` and `t` are powers of 1024.",
+    ),
     key(
         "workload",
         "request_size",

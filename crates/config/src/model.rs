@@ -330,8 +330,20 @@ pub enum Source {
     },
     /// A seeded generator.
     Generator(Generator),
+    /// A job in words of fio.
+    Job {
+        /// The words, with their values.
+        text: String,
+    },
     /// Hosts that share the device, in the order of their namespaces; at least one, at most 256.
     Tenants(Vec<Tenant>),
+}
+
+impl Source {
+    /// True for a job that goes on until its time is over.
+    pub fn is_endless(&self) -> bool {
+        matches!(self, Source::Job { text } if text.split_whitespace().any(|word| word == "time_based=1"))
+    }
 }
 
 /// `[[tenant]]`: a host among several.
@@ -355,8 +367,16 @@ pub struct Tenant {
     pub queue_depth: Option<u32>,
     /// So long after a request is complete the next one takes its place, but in an open loop.
     pub think: Duration,
-    /// When it begins to send.
+    /// So many requests are sent, all complete, and `think` passes; `None`: each place thinks by itself.
+    pub think_after: Option<u64>,
+    /// Places are filled again when so many are free.
+    pub refill: u32,
+    /// When it begins to send, from the beginning of the run or from when those of `after` are done.
     pub start: Duration,
+    /// The tenants that it waits for, by their places among all of them.
+    pub after: Vec<usize>,
+    /// When it is done, those that began before send no more.
+    pub ends_others: bool,
     /// So long after that it sends no more, if its workload does not end before.
     pub duration: Option<Duration>,
     /// Requests of so long after its start are not in its figures.

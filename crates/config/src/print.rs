@@ -98,7 +98,7 @@ fn sections(config: &Config) -> Vec<Section> {
             // Whoever looks for a workload finds one without keys.
             sections.push(Section { name: "workload", keys: Vec::new() });
             sections.extend(tenants.iter().map(|tenant| {
-                let mut keys = tenants::printed(tenant, is_weighted);
+                let mut keys = tenants::printed(tenant, tenants, is_weighted);
                 keys.extend(workload(&tenant.workload));
                 Section { name: TENANT, keys }
             }));
@@ -211,6 +211,7 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
             keys.extend(workload.trace_format.map(|format| ("trace_format", json!(format))));
             keys.extend(workload.trace_columns.as_ref().map(|columns| ("trace_columns", json!(columns))));
         }
+        Source::Job { text } => keys.push(("job", json!(text))),
         Source::Tenants(_) => unreachable!("each tenant has a workload, which is printed by itself"),
         Source::Generator(generator) => keys.extend([
             ("generator", selection(&generator.pattern)),
@@ -226,7 +227,8 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     keys.extend(workload.end.volume.map(|volume| ("volume", json!(print_size(volume)))));
     keys.extend(workload.end.requests.map(|requests| ("requests", json!(requests))));
     keys.extend(workload.end.rounds.map(|rounds| ("rounds", json!(rounds))));
-    keys.push(("address_offset", json!(print_size(workload.address_offset))));
+    let is_job = matches!(workload.source, Source::Job { .. });
+    keys.extend((!is_job).then(|| ("address_offset", json!(print_size(workload.address_offset)))));
     match &workload.hint[..] {
         [] | [0] => {}
         [hint] => keys.push(("hint", json!(hint))),

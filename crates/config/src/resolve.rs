@@ -6,7 +6,8 @@ use crate::Registry;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{Node, Value};
 use crate::keys::{
-    ARRIVALS, BLOCKS_PER_PLANE_MAX, BLOCKS_PER_PLANE_MIN, GENERATOR_ONLY, Kind, TRACE_ONLY, Word, is_static_order,
+    ARRIVALS, BLOCKS_PER_PLANE_MAX, BLOCKS_PER_PLANE_MIN, GENERATOR_ONLY, Kind, SOURCES, TRACE_ONLY, Word,
+    is_static_order,
 };
 use crate::model::{
     BackwardsTime, Config, Device, Discards, End, Executor, Generator, HintSelect, Host, OutOfRange, Precondition,
@@ -545,16 +546,18 @@ pub(crate) fn queue_depth(reader: &mut Reader<'_>, replay: Option<Replay>) -> Op
 
 /// `sizes`: user capacity and page size; `None` after a problem with them.
 pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs_end: bool) -> Option<Workload> {
-    let source = match (reader.tree.has("workload.trace"), reader.tree.has("workload.generator")) {
-        (true, false) => trace(reader),
-        (false, true) => generator(reader, sizes).map(Source::Generator),
-        (true, true) => {
-            let label = "expected only one of `workload.trace` and `workload.generator`";
-            reader.refuse("workload.generator", "a workload is a trace or a generator, not both", label);
+    let given: Vec<&str> = SOURCES.iter().copied().filter(|path| reader.tree.has(path)).collect();
+    let source = match given[..] {
+        ["workload.trace"] => trace(reader),
+        ["workload.generator"] => generator(reader, sizes).map(Source::Generator),
+        ["workload.job"] => job(reader),
+        [] => {
+            reader.problems.push(no_workload());
             None
         }
-        (false, false) => {
-            reader.problems.push(no_workload());
+        [.., second] => {
+            let label = format!("expected only one of {}", list(SOURCES));
+            reader.refuse(second, "a workload is a trace, a generator or a job, not two of them", label);
             None
         }
     };
@@ -581,6 +584,10 @@ pub(crate) fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>, needs
     if sound && needs_end && matches!(source, Some(Source::Generator(_))) && end == End::default() {
         let label = "expected `workload.volume`, for example \"2x\" (of the user capacity), or `workload.requests`";
         reader.refuse("workload.generator", "a generator needs an end", label);
+    }
+    if sound && needs_end && end == End::default() && source.as_ref().is_some_and(Source::is_endless) {
+        let label = "expected `workload.volume` or `workload.requests`, or no `time_based=1`";
+        reader.refuse("workload.job", "a job that goes by time needs an end", label);
     }
     reads_only(reader, &source, &end);
     let (capacity, _) = sizes?;
@@ -692,6 +699,13 @@ fn reads_only(reader: &mut Reader<'_>, source: &Option<Source>, end: &End) {
         let label = "nothing is written at `read_fraction` 1; expected `workload.requests`";
         reader.refuse("workload.volume", "the end of the workload is never reached", label);
     }
+}
+
+fn job(reader: &mut Reader<'_>) -> Option<Source> {
+    let others: Vec<&str> =
+        GENERATOR_ONLY.iter().chain(TRACE_ONLY).copied().chain(["workload.address_offset"]).collect();
+    foreign(reader, &others, "is not for jobs, and the workload is one", "its words in `workload.job`");
+    reader.text("workload.job").map(|text| Source::Job { text })
 }
 
 fn foreign(reader: &mut Reader<'_>, paths: &[&str], title: &str, instead: &str) {

@@ -9,7 +9,7 @@ use base::Duration;
 
 use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean};
 use crate::document::{KeyValue, Node, Value};
-use crate::keys::{TENANT_KEYS, Word};
+use crate::keys::{SOURCES, TENANT_KEYS, Word};
 use crate::model::{Executor, Host, Namespace, Priority, Replay, Source, Tenant, Workload};
 use crate::reader::Reader;
 use crate::resolve;
@@ -46,7 +46,7 @@ pub(crate) fn sorted(entry: KeyValue) -> Vec<(String, OriginPlace, Node)> {
 /// The keys that a layer gives up to the one above it: tenants take the place of a workload, and the other way round, with the
 /// arbitration among them.
 pub(crate) fn given_up(upper: &Tree) -> impl Fn(&str) -> bool + use<> {
-    let (tenants, workload) = (upper.has(TENANT), upper.has("workload.trace") || upper.has("workload.generator"));
+    let (tenants, workload) = (upper.has(TENANT), SOURCES.iter().any(|path| upper.has(path)));
     move |path| {
         let of = |table: &str| path.split('.').next() == Some(table);
         tenants && (of(TENANT) || of("workload")) || workload && (of(TENANT) || path == ARBITRATION)
@@ -71,7 +71,7 @@ pub(crate) fn read(
     let is_weighted = host.is_some_and(|host| host.arbitration.name == "weighted");
     let has_end = written.iter().any(|tenant| {
         let has = |names: &[&str]| tenant.keys.iter().any(|(key, _)| names.contains(&key.as_str()));
-        has(&["volume", "requests", "duration", "trace"])
+        (has(&["volume", "requests", "duration", "trace"]) || ends_by_itself(tenant))
             && !tenant.keys.iter().any(|(key, leaf)| key == "idle" && matches!(leaf.node.value, Value::Bool(true)))
     });
     if !has_end {
@@ -81,7 +81,7 @@ pub(crate) fn read(
     let (mut tenants, mut names, mut first) = (Vec::new(), BTreeSet::new(), 0);
     let is_sound = reader.problems.is_empty();
     for tenant in &written {
-        let made = one(reader, tenant, sizes, first, is_weighted, executor);
+        let made = one(reader, tenant, sizes, (first, &tenants), is_weighted, executor);
         if let Some(made) = made {
             if !names.insert(made.name.clone()) {
                 let title = format!("two tenants are called `{}`", clean(&made.name));
@@ -149,6 +149,14 @@ fn written(reader: &mut Reader<'_>) -> Option<Vec<Written>> {
     Some(tenants)
 }
 
+/// True for a job that does not go by time alone.
+fn ends_by_itself(tenant: &Written) -> bool {
+    tenant.keys.iter().any(|(key, leaf)| match &leaf.node.value {
+        Value::String(text) if key == "job" => !Source::Job { text: text.clone() }.is_endless(),
+        _ => false,
+    })
+}
+
 fn name_of(keys: &[(String, Leaf)]) -> Option<String> {
     keys.iter().find_map(|(key, leaf)| match &leaf.node.value {
         Value::String(name) if key == "name" => Some(name.clone()),
@@ -185,7 +193,7 @@ fn one(
     reader: &mut Reader<'_>,
     written: &Written,
     sizes: Option<(u64, u64)>,
-    first: u64,
+    before: (u64, &[Tenant]),
     is_weighted: bool,
     executor: Option<Executor>,
 ) -> Option<Tenant> {
@@ -200,7 +208,7 @@ fn one(
     let tree = Tree::of(inherited.into_iter().chain(keys));
     let mut part = Reader { tree: &tree, keys: reader.keys, problems: Problems::default() };
     let name = name(&mut part);
-    let made = tenant(&mut part, name.clone(), sizes, first, is_weighted, executor);
+    let made = tenant(&mut part, name.clone(), sizes, before, is_weighted, executor);
     let problems = part.problems;
     let is_sound = problems.is_empty();
     let called = name.map_or_else(|| "a tenant".to_owned(), |name| format!("tenant `{}`", clean(&name)));
@@ -257,7 +265,7 @@ fn tenant(
     part: &mut Reader<'_>,
     name: Option<String>,
     sizes: Option<(u64, u64)>,
-    first: u64,
+    (first, before): (u64, &[Tenant]),
     is_weighted: bool,
     executor: Option<Executor>,
 ) -> Option<Tenant> {
@@ -285,6 +293,14 @@ fn tenant(
         let label = "an open loop waits for nothing; expected `replay = \"paced\"` or \"closed\", or no `think`";
         part.refuse("tenant.think", "`tenant.think` has no effect in an open loop", label);
     }
+    let after = after(part, before);
+    let ends_others = part.flag("tenant.ends_others");
+    let think_after = part.count("tenant.think_after");
+    let refill = part.count32("tenant.refill");
+    if replay == Some(Replay::Open) && think_after.is_some_and(|requests| requests > 0) {
+        let label = "an open loop waits for nothing; expected `replay = \"paced\"` or \"closed\", or no `think_after`";
+        part.refuse("tenant.think_after", "`tenant.think_after` has no effect in an open loop", label);
+    }
     let duration = if part.tree.has("tenant.duration") { Some(part.time("tenant.duration")?) } else { None };
     if let (Some(ramp), Some(duration)) = (ramp, duration)
         && ramp >= duration
@@ -293,7 +309,7 @@ fn tenant(
         part.refuse("tenant.ramp", "`tenant.ramp` leaves nothing to measure", label);
     }
     let ends = ["workload.requests", "workload.volume", "workload.trace", "tenant.duration"];
-    let has_end = ends.iter().any(|path| part.tree.has(path));
+    let has_end = ends.iter().any(|path| part.tree.has(path)) || part.tree.has("workload.job");
     if priority == Some(Priority::Urgent) && !has_end {
         let label = "the others might never have a turn again; expected `requests`, `volume` or `duration`, or a priority of \"weighted\"";
         part.refuse("tenant.priority", "an urgent tenant has no end", label);
@@ -315,13 +331,60 @@ fn tenant(
         reclaim_group: reclaim_group?,
         is_idle: is_idle?,
         think: think?,
+        think_after: Some(think_after?).filter(|requests| *requests > 0),
+        refill: refill?,
         start: start?,
+        after: after?,
+        ends_others: ends_others?,
         duration,
         ramp: ramp?,
         replay,
         queue_depth: queue_depth?,
         workload,
     })
+}
+
+/// The places of the tenants that it waits for.
+fn after(part: &mut Reader<'_>, before: &[Tenant]) -> Option<Vec<usize>> {
+    const PATH: &str = "tenant.after";
+    let Some(names) = (if part.tree.has(PATH) { Some(part.text(PATH)?) } else { None }) else {
+        return Some(Vec::new());
+    };
+    let mut found = Vec::new();
+    for name in names.split_whitespace() {
+        let Some(place) = before.iter().position(|tenant| tenant.name == name) else {
+            let known = before.iter().map(|tenant| tenant.name.as_str());
+            let label = if before.is_empty() {
+                "there is none before it; expected those that it waits for before it".to_owned()
+            } else {
+                format!("expected names of those before it: {}", list(known.clone()))
+            };
+            let hint = did_you_mean(name, known);
+            let at = part.tree.get(PATH).map(|leaf| leaf.place.clone());
+            let mut diagnostic =
+                Diagnostic::new(format!("`{PATH}` names `{}`, which is no tenant before it", clean(name)));
+            if let Some(at) = &at {
+                diagnostic = diagnostic.at(at);
+            }
+            part.problems.push(diagnostic.label(label).maybe_hint(hint));
+            return None;
+        };
+        let waited_for = &before[place];
+        let ends = waited_for.is_idle
+            || waited_for.duration.is_some()
+            || waited_for.workload.end != crate::model::End::default()
+            || match &waited_for.workload.source {
+                Source::Generator(_) => false,
+                source => !source.is_endless(),
+            };
+        if !ends {
+            let label = "expected `requests`, `volume` or `duration` there";
+            part.refuse(PATH, format!("`{PATH}` names `{}`, which has no end", clean(name)), label);
+            return None;
+        }
+        found.push(place);
+    }
+    Some(found)
 }
 
 /// Its part of the addresses, from `first` on; the inner `None`: none was given.
@@ -396,7 +459,7 @@ pub(crate) fn needs_tenants(reader: &mut Reader<'_>) {
 }
 
 /// The keys of a tenant as a user writes them, before those of its workload.
-pub(crate) fn printed(tenant: &Tenant, is_weighted: bool) -> Vec<(&'static str, serde_json::Value)> {
+pub(crate) fn printed(tenant: &Tenant, all: &[Tenant], is_weighted: bool) -> Vec<(&'static str, serde_json::Value)> {
     use serde_json::json;
     let mut keys = vec![("name", json!(tenant.name))];
     keys.extend(tenant.namespace.map(|namespace| ("namespace", json!(print_size(namespace.bytes)))));
@@ -412,7 +475,14 @@ pub(crate) fn printed(tenant: &Tenant, is_weighted: bool) -> Vec<(&'static str, 
     ]);
     if tenant.replay != Replay::Open {
         keys.push(("think", json!(print_time(tenant.think))));
+        keys.extend((tenant.refill > 1).then(|| ("refill", json!(tenant.refill))));
+        keys.extend(tenant.think_after.map(|requests| ("think_after", json!(requests))));
     }
+    if !tenant.after.is_empty() {
+        let names: Vec<&str> = tenant.after.iter().map(|&place| all[place].name.as_str()).collect();
+        keys.push(("after", json!(names.join(" "))));
+    }
+    keys.extend(tenant.ends_others.then(|| ("ends_others", json!(true))));
     keys.extend(tenant.duration.map(|duration| ("duration", json!(print_time(duration)))));
     keys.push(("ramp", json!(print_time(tenant.ramp))));
     keys

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean, nearest};
 use crate::document::{KeyValue, Node, Value};
-use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, TRACE_ONLY};
+use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, SOURCES, TRACE_ONLY};
 use crate::tenants;
 use crate::units::list;
 
@@ -109,13 +109,12 @@ pub(crate) fn given_up(lower: impl Fn(&str) -> bool, upper: impl Fn(&str) -> boo
     if upper("ftl.allocation") {
         gone.push("ftl.binding");
     }
-    if upper("workload.trace") && lower("workload.generator") {
-        gone.push("workload.generator");
-        gone.extend(GENERATOR_ONLY.iter().chain(ENDS));
-    }
-    if upper("workload.generator") && lower("workload.trace") {
-        gone.push("workload.trace");
-        gone.extend(TRACE_ONLY.iter().chain(ENDS));
+    let sources = [("workload.generator", GENERATOR_ONLY), ("workload.trace", TRACE_ONLY), ("workload.job", &[])];
+    for (source, keys) in sources {
+        if lower(source) && SOURCES.iter().any(|other| *other != source && upper(other)) {
+            gone.push(source);
+            gone.extend(keys.iter().chain(ENDS));
+        }
     }
     // The format is that of the file.
     if upper("workload.trace") {

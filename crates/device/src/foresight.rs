@@ -28,7 +28,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         Source::Trace { path } if Path::new(path).exists() && !Path::new(path).is_file() => {
             "this trace can be read but once, and is read a first time for what it writes"
         }
-        Source::Trace { .. } | Source::Generator(_) => return Ok(()),
+        Source::Trace { .. } | Source::Generator(_) | Source::Job { .. } => return Ok(()),
     };
     Err(refusal(because))
 }

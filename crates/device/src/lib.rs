@@ -273,7 +273,7 @@ pub fn space(config: &Config) -> Space {
 fn check_ftl(config: &Config) -> Result<(), Refusal> {
     let comes_at_once = match &config.workload.source {
         Source::Generator(generator) => generator.interval.ns() == 0 && generator.idle_for.ns() == 0,
-        Source::Trace { .. } | Source::Tenants(_) => false,
+        Source::Trace { .. } | Source::Job { .. } | Source::Tenants(_) => false,
     };
     let setup = ftl::FtlSetup {
         policies: &device::policies(config),

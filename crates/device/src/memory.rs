@@ -126,7 +126,7 @@ fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
     let pages = match &config.workload.source {
         Source::Generator(generator) => generator.request_size / u64::from(geometry.page_size) + 1,
         // Nothing is known before it is read; the executor looks again when a request comes.
-        Source::Trace { .. } | Source::Tenants(_) => 1,
+        Source::Trace { .. } | Source::Job { .. } | Source::Tenants(_) => 1,
     };
     timed::bytes(geometry, config, pages)
 }

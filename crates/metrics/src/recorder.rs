@@ -196,6 +196,14 @@ impl Recorder {
         self.tenants = tenants;
     }
 
+    /// A tenant that waited for others has begun: its requests are in its figures from then on.
+    pub fn tenant_begins(&mut self, tenant: usize, from: Instant) {
+        self.tenants[tenant].begins(from);
+        if let Some(split) = &mut self.split {
+            split.tenant_begins(tenant, from);
+        }
+    }
+
     /// A page was placed for the host, or a copy of one.
     #[inline]
     pub fn placed_of_tenant(&mut self, lpn: Lpn, is_copy: bool) {

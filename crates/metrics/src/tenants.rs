@@ -14,9 +14,10 @@ pub struct TenantFigures {
     latencies: [Latency; 4],
     bytes_read: u64,
     bytes_written: u64,
+    bytes_trimmed: u64,
     /// Requests that it sent before are not in its figures.
     from: Instant,
-    /// When its last read or write was complete.
+    /// When its last read, write or trim was complete.
     end: Instant,
     /// The first of its logical pages, if they are its own.
     first: Option<Lpn>,
@@ -36,6 +37,7 @@ impl TenantFigures {
             latencies,
             bytes_read: 0,
             bytes_written: 0,
+            bytes_trimmed: 0,
             from,
             end: Instant::ZERO,
             first,
@@ -52,6 +54,11 @@ impl TenantFigures {
         }
     }
 
+    /// It waited for others, and its requests count from then on.
+    pub(crate) fn begins(&mut self, from: Instant) {
+        self.from = from;
+    }
+
     /// A request of `bytes` bytes that was sent at `sent` is complete.
     pub fn completed(&mut self, kind: RequestKind, sent: Instant, now: Instant, bytes: u64) {
         self.placed[2] += if kind == RequestKind::Write { bytes } else { 0 };
@@ -62,7 +69,8 @@ impl TenantFigures {
         match kind {
             RequestKind::Read => self.bytes_read += bytes,
             RequestKind::Write => self.bytes_written += bytes,
-            RequestKind::Trim | RequestKind::Flush => return,
+            RequestKind::Trim => self.bytes_trimmed += bytes,
+            RequestKind::Flush => return,
         }
         self.end = now;
     }
@@ -95,6 +103,7 @@ impl TenantFigures {
             "flushes": of(RequestKind::Flush).count(),
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
+            "bytes_trimmed": self.bytes_trimmed,
             "simulated_s": (elapsed_ns > 0).then_some(elapsed_ns as f64 / 1e9),
             "iops": per_second(read.count() + write.count()),
             "throughput_mb_s": per_second(self.bytes_read + self.bytes_written).map(|bytes| bytes / 1e6),

@@ -294,6 +294,14 @@ pub enum WorkloadError {
         /// A text that would be right.
         expected: &'static str,
     },
+    /// A job that cannot be carried out.
+    #[error("`job`: {what}; expected {expected}")]
+    Job {
+        /// The fault.
+        what: String,
+        /// A text that would be right.
+        expected: String,
+    },
     /// A generator that cannot be built.
     #[error("generator `{name}`: {what}, found {found}; expected {expected}")]
     Generator {

@@ -1,7 +1,8 @@
 //! The requests of the host: traces of real programs and seeded generators, as one stream of requests.
 //!
 //! [`Workload`] is what the device pulls from. [`trace`] reads every format and never holds more of a
-//! file than its reordering window; [`synthetic`] makes requests from a seed. This crate knows nothing of
+//! file than its reordering window; [`synthetic`] makes requests from a seed, and jobs in words of fio are
+//! a module of their own. This crate knows nothing of
 //! flash: of the device it is told only the bytes that the host may address.
 
 use base::scope::{Area, Scope};
@@ -10,6 +11,7 @@ pub mod convert;
 pub mod error;
 mod footprint;
 pub mod info;
+mod job;
 mod sample;
 pub mod synthetic;
 pub mod trace;

@@ -3,12 +3,13 @@
 
 use std::collections::VecDeque;
 
-use base::{Instant, Request, RequestKind, Selection};
+use base::{Duration, Instant, Request, RequestKind, Selection};
 use config::model::{self, BackwardsTime, Discards, HintSelect, OutOfRange};
 use engine::Chance;
 use files::Interrupt;
 
 use crate::error::WorkloadError;
+use crate::job::{Job, JobProblem};
 use crate::sample::Sampled;
 use crate::synthetic::{self, Batches, SourceParameters};
 use crate::trace::{COLUMNS, Counts, Record, Rounds, Trace, TraceOptions};
@@ -168,6 +169,7 @@ enum RequestSource {
     Trace(Box<TraceReplay>),
     Generator(Box<dyn Batches>),
     Shifted(Box<Shifted>),
+    Job(Box<Job>),
     Listed(std::vec::IntoIter<Request>),
     Sampled(Box<Sampled>),
     Tenants(Vec<TenantWorkload>),
@@ -187,7 +189,7 @@ impl Workload {
     pub fn bytes(config: &model::Workload) -> u64 {
         match &config.source {
             model::Source::Tenants(tenants) => tenants.iter().map(|tenant| Workload::bytes(&tenant.workload)).sum(),
-            model::Source::Generator(_) => 0,
+            model::Source::Generator(_) | model::Source::Job { .. } => 0,
             model::Source::Trace { .. } => {
                 let once = config.end.rounds == Some(1) || config.end == model::End::default();
                 Trace::BYTES + Rounds::bytes(!once)
@@ -232,6 +234,12 @@ impl Workload {
                     end.rounds = Some(1);
                 }
                 RequestSource::Trace(Box::new(TraceReplay::open(path, config, &end, host, user_capacity, interrupt)?))
+            }
+            model::Source::Job { text } => {
+                let job = Job::new(text, user_capacity, seed);
+                let refused =
+                    |problem: JobProblem| WorkloadError::Job { what: problem.what, expected: problem.expected };
+                RequestSource::Job(Box::new(job.map_err(refused)?))
             }
             model::Source::Generator(generator) => {
                 let mut generator = generator.clone();
@@ -294,7 +302,7 @@ impl Workload {
             model::Source::Generator(generator) => {
                 Workload::aging_within(generator, Bounds::of(config, user_capacity), seed, one_in(config))
             }
-            model::Source::Trace { .. } | model::Source::Tenants(_) => {
+            model::Source::Trace { .. } | model::Source::Job { .. } | model::Source::Tenants(_) => {
                 Workload::aging_uniform(user_capacity, page_size, seed)
             }
         }
@@ -323,11 +331,17 @@ impl Workload {
     /// When the trace cannot be read on, a request is refused by `out_of_range` or `backwards_time`, or the
     /// end can never be reached.
     pub fn fill(&mut self, out: &mut Vec<Request>, max: usize) -> Result<(), WorkloadError> {
+        self.fill_at(out, max, None)
+    }
+
+    /// As [`Workload::fill`], at that time of the workload in nanoseconds.
+    fn fill_at(&mut self, out: &mut Vec<Request>, max: usize, now: Option<u64>) -> Result<(), WorkloadError> {
         let begin = out.len();
         let wanted = self.wanted(max);
         match &mut self.source {
             RequestSource::Generator(batches) => batches.fill(out, wanted),
             RequestSource::Shifted(shifted) => shifted.fill(out, wanted, &mut self.tally),
+            RequestSource::Job(job) => job.fill(out, wanted, now),
             RequestSource::Listed(requests) => out.extend(requests.take(wanted)),
             RequestSource::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
             RequestSource::Sampled(sampled) => sampled.fill(out, wanted)?,
@@ -380,7 +394,10 @@ impl Workload {
             RequestSource::Trace(replay) => tally.add(&replay.trace.counts()),
             RequestSource::Sampled(sampled) => tally = sampled.tally(tally),
             RequestSource::Tenants(tenants) => tenants.iter().for_each(|tenant| tally.join(&tenant.requests.tally())),
-            RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => {}
+            RequestSource::Generator(_)
+            | RequestSource::Shifted(_)
+            | RequestSource::Job(_)
+            | RequestSource::Listed(_) => {}
         }
         tally
     }
@@ -392,6 +409,7 @@ impl Workload {
             RequestSource::Sampled(sampled) => sampled.whole.format(),
             RequestSource::Generator(_)
             | RequestSource::Shifted(_)
+            | RequestSource::Job(_)
             | RequestSource::Listed(_)
             | RequestSource::Tenants(_) => None,
         }
@@ -411,6 +429,7 @@ impl Workload {
                 let ends = tenants.iter().filter(|tenant| tenant.has_end);
                 ends.filter_map(|tenant| tenant.requests.progress()).reduce(f64::min)
             }
+            RequestSource::Job(job) => job.progress(),
             RequestSource::Generator(_) | RequestSource::Shifted(_) | RequestSource::Listed(_) => None,
         };
         [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
@@ -428,14 +447,21 @@ impl Workload {
         if let RequestSource::Tenants(tenants) = &self.source { tenants.len() } else { 0 }
     }
 
-    /// As [`Workload::fill`], of one of several tenants. Addresses are those of the device. Listed requests are dealt out as they are asked for.
+    /// As [`Workload::fill`], of one of several tenants, which began `now` ago: a job with paces of reads and writes gives the one that is
+    /// behind. Addresses are those of the device. Listed requests are dealt out as they are asked for.
     ///
     /// # Errors
     /// As there.
     ///
     /// # Panics
     /// If there is no such tenant.
-    pub fn fill_of(&mut self, tenant: usize, out: &mut Vec<Request>, max: usize) -> Result<(), WorkloadError> {
+    pub fn fill_of(
+        &mut self,
+        tenant: usize,
+        out: &mut Vec<Request>,
+        max: usize,
+        now: Duration,
+    ) -> Result<(), WorkloadError> {
         let tenants = match &mut self.source {
             RequestSource::Tenants(tenants) => tenants,
             RequestSource::Listed(_) => return self.fill(out, max),
@@ -443,7 +469,7 @@ impl Workload {
         };
         let TenantWorkload { requests, first, .. } = &mut tenants[tenant];
         let begin = out.len();
-        requests.fill(out, max)?;
+        requests.fill_at(out, max, Some(now.ns()))?;
         for request in out[begin..].iter_mut().filter(|request| request.kind != RequestKind::Flush) {
             request.offset += *first;
         }
@@ -472,13 +498,15 @@ impl TenantWorkload {
         interrupt: &Interrupt,
     ) -> Result<TenantWorkload, WorkloadError> {
         let (first, capacity) = tenant.namespace.map_or((0, user_capacity), |space| (space.first, space.bytes));
-        let has_end = tenant.workload.end != model::End::default()
-            || tenant.duration.is_some()
-            || matches!(tenant.workload.source, model::Source::Trace { .. });
         let requests = match tenant.is_idle {
             true => Workload::listed(Vec::new()),
             false => Workload::open(&tenant.workload, host, capacity, seed, interrupt)?,
         };
+        let ends_by_itself = match &requests.source {
+            RequestSource::Job(job) => !job.is_endless(),
+            _ => matches!(tenant.workload.source, model::Source::Trace { .. }),
+        };
+        let has_end = ends_by_itself || tenant.workload.end != model::End::default() || tenant.duration.is_some();
         Ok(TenantWorkload { requests, first, has_end })
     }
 }

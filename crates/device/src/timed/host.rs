@@ -244,7 +244,12 @@ impl Host {
         let of_tenant = self.requests.tenants(&context.plan).map(Tenants::since);
         let arrived = if is_open { request.at } else { of_tenant.unwrap_or(context.now) };
         let id = self.requests.admit(&request, span, arrived);
-        let tenant = self.requests.tenants_mut(&context.plan).map(|tenants| tenants.entered(id));
+        let tenant = self.requests.tenants_mut(&context.plan).map(|tenants| {
+            for (begun, from) in tenants.begun() {
+                context.device.recorder.tenant_begins(begun, from);
+            }
+            tenants.entered(id)
+        });
         if let Some(live) = &mut self.requests.live {
             live.entered(id);
         }

@@ -36,7 +36,7 @@ mod write_buffer;
 use base::scope::{Area, Scope};
 use base::{Geometry, Instant, Lpn, PageLayout};
 use config::Config;
-use config::model::{Checks, Namespace, Replay, Source};
+use config::model::{Checks, Namespace, Replay, Source, Tenant};
 use ftl::schedule::Schedule;
 use metrics::{Admission, SplitLatencies, TenantFigures, Timeline, WindowFigures};
 use workload::Workload;
@@ -200,8 +200,12 @@ impl Setup<'_, '_> {
             let page_size = device.page_size;
             let first = |space: Namespace| page_size.page_of(space.first);
             let first: Vec<Option<Lpn>> = tenants.iter().map(|tenant| tenant.namespace.map(first)).collect();
-            let counted =
-                || tenants.iter().map(|tenant| (tenant.name.clone(), Instant::ZERO + tenant.start + tenant.ramp));
+            let from = |tenant: &Tenant| match tenant.after.is_empty() {
+                true => Instant::ZERO + tenant.start + tenant.ramp,
+                // It is told when it begins.
+                false => Instant::NEVER,
+            };
+            let counted = || tenants.iter().map(|tenant| (tenant.name.clone(), from(tenant)));
             if let (Some(waits), Some(split)) = (&mut waits, &mut device.recorder.split) {
                 waits.tell_tenants(&first);
                 split.tell_tenants(counted());

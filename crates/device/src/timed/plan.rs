@@ -195,6 +195,6 @@ pub(super) fn writes_whole_pages(config: &Config) -> bool {
         Source::Generator(generator) => {
             generator.request_size.is_multiple_of(page_size) && config.workload.address_offset.is_multiple_of(page_size)
         }
-        Source::Trace { .. } | Source::Tenants(_) => false,
+        Source::Trace { .. } | Source::Job { .. } | Source::Tenants(_) => false,
     }
 }

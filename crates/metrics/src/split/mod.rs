@@ -376,6 +376,13 @@ impl SplitLatencies {
         self.tenants = tenants.map(of_tenant).collect();
     }
 
+    /// The requests of a tenant count from then on.
+    pub(crate) fn tenant_begins(&mut self, tenant: usize, from: Instant) {
+        if let Some(tenant) = self.tenants.get_mut(tenant) {
+            tenant.from = from;
+        }
+    }
+
     /// Work of each die for pages of the host.
     pub fn tell_served(&mut self, served: Vec<Served>) {
         self.served = served;

@@ -17,7 +17,34 @@ mod zoned;
 use base::{Choice, Selection};
 use engine::Chance;
 
+use crate::job::Law;
+
 pub(crate) use source::{Batches, PatternSource, SourceParameters};
+
+/// Addresses that are popular by a law, of which copies share a table.
+#[derive(Clone)]
+pub(crate) struct Places(std::sync::Arc<dyn PlacesByLaw>);
+
+/// Addresses by a law that does not change as they are drawn.
+pub(crate) trait PlacesByLaw: Send + Sync {
+    /// The slot of the next request, below the number of slots.
+    fn place(&self, stream: &mut Chance) -> u64;
+}
+
+impl Places {
+    /// Of so many slots.
+    pub fn new(law: Law, slots: u64) -> Places {
+        Places(match law {
+            Law::Zipf(z) => std::sync::Arc::new(zipf::Zipf::new(slots, z)),
+            Law::Pareto(h) => std::sync::Arc::new(pareto::Pareto::new(slots, h)),
+        })
+    }
+
+    /// The slot of the next request.
+    pub fn next(&self, stream: &mut Chance) -> u64 {
+        self.0.place(stream)
+    }
+}
 
 /// Every generator.
 pub static GENERATORS: &[Choice] = &[

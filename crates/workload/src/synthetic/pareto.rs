@@ -6,8 +6,8 @@
 use base::{Choice, Param, ParamKind};
 use engine::Chance;
 
-use super::Pattern;
 use super::zipf::Scatter;
+use super::{Pattern, PlacesByLaw};
 
 pub(super) const CHOICE: Choice = Choice {
     name: "pareto",
@@ -36,10 +36,16 @@ impl Pareto {
     }
 }
 
-impl Pattern for Pareto {
-    fn next(&mut self, stream: &mut Chance) -> u64 {
+impl PlacesByLaw for Pareto {
+    fn place(&self, stream: &mut Chance) -> u64 {
         let rank = self.rank(stream);
         self.scatter.place(rank)
+    }
+}
+
+impl Pattern for Pareto {
+    fn next(&mut self, stream: &mut Chance) -> u64 {
+        self.place(stream)
     }
 }
 

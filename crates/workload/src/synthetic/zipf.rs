@@ -11,7 +11,7 @@
 use base::{Choice, Param, ParamKind};
 use engine::Chance;
 
-use super::Pattern;
+use super::{Pattern, PlacesByLaw};
 
 pub(super) const CHOICE: Choice = Choice {
     name: "zipf",
@@ -149,11 +149,18 @@ impl Scatter {
     }
 }
 
+impl PlacesByLaw for Zipf {
+    #[inline]
+    fn place(&self, stream: &mut Chance) -> u64 {
+        let rank = self.rank(stream);
+        self.scatter.place(rank)
+    }
+}
+
 impl Pattern for Zipf {
     #[inline]
     fn next(&mut self, stream: &mut Chance) -> u64 {
-        let rank = self.rank(stream);
-        self.scatter.place(rank)
+        self.place(stream)
     }
 }
 

@@ -23,13 +23,33 @@ struct SubmissionQueue {
     is_over: bool,
     /// It goes on for as long as those that have an end.
     has_end: bool,
+    /// The tenants that it waits for; none once it has begun.
+    after: Vec<usize>,
+    /// It has begun, or its beginning is known.
+    has_begun: bool,
+    /// So long after that, it begins to send.
+    delay: Duration,
+    duration: Option<Duration>,
+    ramp: Duration,
     /// When it begins to send.
     start: Instant,
     /// From then on it sends no more.
     until: Instant,
+    /// When it is done, those send no more that have begun.
+    ends_others: bool,
+    burst: Option<Burst>,
     /// Requests that the device has.
     in_device: u32,
     places: Places,
+}
+
+/// Requests that are sent before the tenant thinks.
+struct Burst {
+    of: u64,
+    sent: u64,
+    /// None of it is sent before.
+    next: Instant,
+    think: Duration,
 }
 
 /// Requests that a tenant may have outstanding.
@@ -37,7 +57,14 @@ enum Places {
     /// An open loop: requests wait in the queue from their own times on, and the device has at most so many of them.
     Open { most: u32 },
     /// Since when each place of its own is free. A request goes there, not before its time if it is paced.
-    Own { free_since: VecDeque<Instant>, is_paced: bool, think: Duration },
+    Own {
+        free_since: VecDeque<Instant>,
+        is_paced: bool,
+        think: Duration,
+        /// Places that are free and wait until so many are.
+        refill: u32,
+        waiting: u32,
+    },
 }
 
 /// A command that the controller takes.
@@ -59,6 +86,8 @@ pub(in crate::timed) struct Tenants {
     taken: Option<TakenCommand>,
     /// Commands that were taken at an instant.
     at_once: (Instant, u32),
+    /// Those that waited for others and have begun: from when on their requests are in their figures.
+    begun: Vec<(usize, Instant)>,
 }
 
 impl Tenants {
@@ -66,13 +95,21 @@ impl Tenants {
     pub(in crate::timed) fn new(config: &config::Config, workload: &Workload) -> Option<Box<Tenants>> {
         let Source::Tenants(tenants) = &config.workload.source else { return None };
         let queue = |(number, tenant): (usize, &model::Tenant)| {
-            let start = Instant::ZERO + tenant.start;
+            let has_begun = tenant.after.is_empty();
+            let start = if has_begun { Instant::ZERO + tenant.start } else { Instant::NEVER };
             SubmissionQueue {
                 drawn: VecDeque::with_capacity(BATCH),
                 is_over: tenant.is_idle,
                 has_end: tenant.is_idle || workload.has_end(number),
+                after: tenant.after.clone(),
+                has_begun,
+                delay: tenant.start,
+                duration: tenant.duration,
+                ramp: tenant.ramp,
                 start,
-                until: tenant.duration.map_or(Instant::NEVER, |duration| start + duration),
+                until: tenant.duration.filter(|_| has_begun).map_or(Instant::NEVER, |duration| start + duration),
+                ends_others: tenant.ends_others,
+                burst: tenant.think_after.map(|of| Burst { of, sent: 0, next: start, think: tenant.think }),
                 in_device: 0,
                 places: Places::of(tenant, start),
             }
@@ -84,12 +121,13 @@ impl Tenants {
             drawn: Vec::with_capacity(BATCH),
             taken: None,
             at_once: (Instant::ZERO, 0),
+            begun: Vec::new(),
         }))
     }
 
     /// True if there are requests that the device has not taken.
     pub(in crate::timed) fn have_more(&self) -> bool {
-        self.queues.iter().any(|queue| !queue.drawn.is_empty())
+        self.queues.iter().any(|queue| !queue.drawn.is_empty() || !queue.has_begun && !queue.is_over)
     }
 
     /// The command that the controller takes now, if any waits.
@@ -99,8 +137,14 @@ impl Tenants {
         workload: &mut Workload,
     ) -> Result<Option<Request>, RunError> {
         for number in 0..self.queues.len() {
-            self.draw(number, workload)?;
+            if !self.queues[number].has_begun {
+                self.begin_behind(number, now);
+            }
+            self.draw(number, now, workload)?;
             self.queues[number].end_in_time(now);
+            if self.queues[number].ends_others {
+                self.end_others(number);
+            }
         }
         self.end_with_the_others();
         let Tenants { queues, arbiter, .. } = self;
@@ -114,13 +158,49 @@ impl Tenants {
         Ok(Some(request))
     }
 
-    fn draw(&mut self, number: usize, workload: &mut Workload) -> Result<(), RunError> {
+    /// Begins with a tenant that waits for others, if these are done.
+    #[cold]
+    fn begin_behind(&mut self, number: usize, now: Instant) {
+        if self.queues[number].is_over || !self.queues[number].after.iter().all(|&other| self.queues[other].is_done()) {
+            return;
+        }
         let queue = &mut self.queues[number];
-        if queue.is_over || !queue.drawn.is_empty() {
+        queue.has_begun = true;
+        queue.start = now + queue.delay;
+        queue.until = queue.duration.map_or(Instant::NEVER, |duration| queue.start + duration);
+        if let Places::Own { free_since, .. } = &mut queue.places {
+            free_since.iter_mut().for_each(|since| *since = queue.start);
+        }
+        if let Some(burst) = &mut queue.burst {
+            burst.next = queue.start;
+        }
+        self.begun.push((number, queue.start + queue.ramp));
+    }
+
+    /// Once it is done, those send no more that have begun.
+    fn end_others(&mut self, number: usize) {
+        if !self.queues[number].is_done() {
+            return;
+        }
+        self.queues[number].ends_others = false;
+        for other in self.queues.iter_mut().filter(|other| other.has_begun) {
+            other.is_over = true;
+            other.drawn.clear();
+        }
+    }
+
+    /// Those that have begun since this was asked last, with the time from which on their requests are in their figures.
+    pub(in crate::timed) fn begun(&mut self) -> std::vec::Drain<'_, (usize, Instant)> {
+        self.begun.drain(..)
+    }
+
+    fn draw(&mut self, number: usize, now: Instant, workload: &mut Workload) -> Result<(), RunError> {
+        let queue = &mut self.queues[number];
+        if queue.is_over || !queue.has_begun || !queue.drawn.is_empty() {
             return Ok(());
         }
         self.drawn.clear();
-        workload.fill_of(number, &mut self.drawn, BATCH)?;
+        workload.fill_of(number, &mut self.drawn, BATCH, Duration(now.0.saturating_sub(queue.start.0)))?;
         queue.is_over = self.drawn.is_empty();
         let begin = |at: Instant| if queue.places.keep_times() { queue.start + Duration(at.0) } else { queue.start };
         queue.drawn.extend(self.drawn.iter().map(|request| Request { at: begin(request.at), ..*request }));
@@ -129,8 +209,7 @@ impl Tenants {
 
     /// Tenants without an end stop when the last one with an end has all its requests complete.
     fn end_with_the_others(&mut self) {
-        let goes_on = |queue: &SubmissionQueue| !queue.is_over || !queue.drawn.is_empty() || queue.in_device > 0;
-        if self.queues.iter().any(|queue| queue.has_end && goes_on(queue)) {
+        if self.queues.iter().any(|queue| queue.has_end && !queue.is_done()) {
             return;
         }
         for queue in self.queues.iter_mut().filter(|queue| !queue.has_end) {
@@ -171,8 +250,18 @@ impl Tenants {
         let tenant = usize::from(self.of_place[place.0 as usize]);
         let queue = &mut self.queues[tenant];
         queue.in_device -= 1;
-        if let Places::Own { free_since, think, .. } = &mut queue.places {
-            free_since.push_back(now + *think);
+        if let Places::Own { free_since, think, refill, waiting, .. } = &mut queue.places {
+            let think = if queue.burst.is_some() { Duration::ZERO } else { *think };
+            *waiting += 1;
+            if *waiting >= *refill || queue.in_device == 0 {
+                free_since.extend((0..*waiting).map(|_| now + think));
+                *waiting = 0;
+            }
+        }
+        if let (0, Some(burst)) = (queue.in_device, &mut queue.burst)
+            && burst.sent >= burst.of
+        {
+            burst.next = now + burst.think;
         }
         tenant
     }
@@ -190,11 +279,22 @@ fn takes_no_time() -> RunError {
 impl SubmissionQueue {
     /// When it has a command for the device; `None`: when one is complete, or never.
     fn comes(&self) -> Option<Instant> {
-        let at = self.drawn.front()?.at;
+        let mut at = self.drawn.front()?.at;
+        if let Some(burst) = &self.burst {
+            if burst.sent >= burst.of && self.in_device > 0 {
+                return None;
+            }
+            at = at.max(burst.next);
+        }
         match &self.places {
             Places::Open { most } => (self.in_device < *most).then_some(at),
             Places::Own { free_since, .. } => Some(at.max(*free_since.front()?)),
         }
+    }
+
+    /// True if all that it sends is complete.
+    fn is_done(&self) -> bool {
+        self.is_over && self.drawn.is_empty() && self.in_device == 0
     }
 
     /// True if it has a command for the device.
@@ -217,6 +317,9 @@ impl SubmissionQueue {
         if let Places::Own { free_since, .. } = &mut self.places {
             free_since.pop_front();
         }
+        if let Some(burst) = &mut self.burst {
+            burst.sent = if burst.sent >= burst.of { 1 } else { burst.sent + 1 };
+        }
         (self.drawn.pop_front().expect("it waits"), since)
     }
 }
@@ -229,6 +332,8 @@ impl Places {
                 free_since: vec![start; tenant.queue_depth.unwrap_or(1) as usize].into(),
                 is_paced: replay == Replay::Paced,
                 think: tenant.think,
+                refill: tenant.refill,
+                waiting: 0,
             },
         }
     }
