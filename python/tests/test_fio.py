@@ -16,10 +16,9 @@ from conftest import TINY, Ftlab
 
 import ftlab
 from ftlab import InputError
-from ftlab.fio import quantities, running
-from ftlab.fio.jobfile import KNOWN, JobFile
+from ftlab.fio import options, quantities, running, sizes
+from ftlab.fio.jobfile import JobFile
 from ftlab.fio.plan import Plan, plan
-from ftlab.fio.words import ALIASES, FLAGS, IGNORED, NEUTRAL, REFUSED, TAKEN
 
 MIB = 1 << 20
 CAPACITY = 64 * MIB
@@ -38,21 +37,55 @@ def planned(text: str, capacity: int = CAPACITY, section: str | None = None) -> 
     return plan(JobFile(text), capacity, section=section)
 
 
-def test_words_have_one_fate() -> None:
-    fates = [TAKEN, set(IGNORED), set(NEUTRAL) | set(REFUSED)]
-    for i, one in enumerate(fates):
-        for other in fates[i + 1 :]:
-            assert not one & other
-    assert set(NEUTRAL) <= set(REFUSED)
-    assert FLAGS <= TAKEN
-    assert set(ALIASES.values()) <= KNOWN
+PAGE = Path(__file__).parents[2] / "docs" / "fio.md"
+
+
+def test_the_page_has_the_fates_of_the_table() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
+    named = {word.partition("=")[0] for row in rows for word in re.findall(r"`([a-z_0-9=]+)`", row)}
+    fates = {name: options.table()[name].fate for name in named}
+    assert {name for name, fate in fates.items() if fate != options.CARRIED_OUT} == {"direct", "buffered"}
+    # All that is carried out is named somewhere, but for other ways to say it.
+    absent = {name for name, option in options.table().items() if option.fate == options.CARRIED_OUT} - {
+        *re.findall(r"[a-z_]+", page)
+    }
+    assert absent == {
+        "filename", "bs_unaligned", "bs_is_seq_rand", "fill_device", "end_syncfs", "do_verify", "verify_backlog_batch",
+        "percentile_list", "fdp",
+    }  # fmt: skip
+    refused = page.partition("## What is refused")[2].partition("\n## ")[0]
+    for name in re.findall(r"`([a-z_]+)`", refused):
+        assert name not in options.table() or options.table()[name].fate in (
+            options.REFUSED,
+            options.CARRIED_OUT,
+        )
+
+
+def job(text: str, section: str | None = None) -> str:
+    """The words of the only stream of a file, where it is a job in words of fio."""
+    (tenant,) = planned(text, section=section).config["tenant"]
+    found: str = tenant["job"]
+    return found
+
+
+def test_every_option_has_a_fate_with_what_belongs_to_it() -> None:
+    names: list[str] = []
+    for name, option in options.table().items():
+        names += [name, *option.others]
+        assert option.fate in (options.CARRIED_OUT, options.NO_MATTER, options.REFUSED)
+        assert option.meaning and bool(option.instead) == (option.fate == options.REFUSED), name
+        assert not option.idle or option.fate == options.REFUSED
+    assert len(names) == len(set(names)) and len(options.table()) > 300
 
 
 @pytest.mark.parametrize(
     ("text", "bytes_"),
     [("4096", 4096), ("64k", 65536), ("64KB", 65536), ("64Ki", 65536), ("64KiB", 64000), ("1m", MIB),
      ("0x1000", 4096), ("512b", 512), ("2G", 2 << 30), ("1.5m", None), ("64 k", None), ("", None), ("k", None),
-     ("1x", None), ("-1", None), ("1kk", None), ("0x", None), ("٤k", None)],
+     ("1x", None), ("-1", None), ("1kk", None), ("0x", None), ("٤k", None), ("(4k*2+1k)", 9216),
+     ("((1m-4k)/2)", 522240),
+     ("(1/0)", None), ("(1", None), ("()", None), ("(" * 999, None)],
 )  # fmt: skip
 def test_sizes(text: str, bytes_: int | None) -> None:
     assert quantities.size(text) == bytes_
@@ -88,6 +121,7 @@ def test_a_job_is_a_workload() -> None:
         size=16m
         norandommap
         loops=3
+        randrepeat=0
         runtime=10
         """
     )
@@ -102,7 +136,7 @@ def test_a_job_is_a_workload() -> None:
 
 def test_a_part_of_the_drive_begins_where_a_request_can() -> None:
     found = workload("[a]\nrw=write\nbs=1m\noffset=33%\nsize=20%\n")
-    assert found["address_offset"] == f"{CAPACITY * 33 // 100 // MIB * MIB}B" and CAPACITY * 33 // 100 % MIB
+    assert found["address_offset"] == f"{22 * MIB}B" and CAPACITY * 33 // 100 == 22_145_925
 
 
 def test_what_is_global_holds_for_the_jobs_behind_it() -> None:
@@ -153,7 +187,7 @@ def test_patterns(words: str, generator: Any) -> None:
     assert workload(f"[a]\n{words}\n")["generator"] == generator
 
 
-@pytest.mark.parametrize(("words", "most"), [("", 1), ("loops=3\n", 3)])
+@pytest.mark.parametrize(("words", "most"), [("", 1), ("loops=3\n", 3), ("loops=2\nrandrepeat=0\n", 2)])
 def test_every_block_is_asked_for_once_in_a_pass(words: str, most: int, tiny: Path) -> None:
     text = f"[a]\nioengine=libaio\nrw=randrw\nrwmixread=70\nsize=8m\nbs=4k\niodepth=9\n{words}"
     result, _ = running.run(tiny, JobFile(text), sets=["run.per_request=true", "run.precondition=none"])
@@ -170,6 +204,8 @@ def test_synchronous_engines_have_no_depth() -> None:
     loud = planned("[a]\niodepth=8\n")
     assert loud.config["host"]["queue_depth"] == 1
     assert "`psync`" in loud.notes[0] and "not 8" in loud.notes[0]
+    named = planned("[a]\nioengine=aio\niodepth=8\n")
+    assert named.config["host"]["queue_depth"] == 8
 
 
 def test_a_paced_job_has_times_and_a_depth() -> None:
@@ -182,12 +218,35 @@ def test_a_paced_job_has_times_and_a_depth() -> None:
         f"{round(1e9 / 1024)}ns",
     )
     assert found["duration"] == "2000000us" and "requests" not in found
-    # The slower of two paces, and one for writes alone.
-    (both,) = planned("[a]\nrw=write\nbs=128k\nrate=128m\nrate_iops=,500\n").config["tenant"]
-    assert both["interval"] == "2000000ns"
+    # One for writes alone.
     (one,) = planned("[a]\nrw=write\nrate=,1m\n").config["tenant"]
     assert one["interval"] == f"{round(1e9 / 256)}ns"
     assert planned("[a]\nrw=read\nrate=,1m\n").config["host"]["replay"] == "closed"
+
+
+def test_a_mix_is_paced_by_kind() -> None:
+    (found,) = planned("[a]\nrw=randrw\nrate_iops=1000,250\nruntime=1\n").config["tenant"]
+    assert found["replay"] == "paced" and "rate_iops=1000,250,0" in found["job"].split()
+    (found,) = planned("[a]\nrw=randrw\nrate=2m,\nrate_process=poisson\n").config["tenant"]
+    assert "rate=2m,0,0" in found["job"] and "rate_process=poisson" in found["job"]
+
+
+def test_pauses_come_after_bursts() -> None:
+    pause = "[a]\nioengine=libaio\nthinktime=500ms\n"
+    (found,) = planned(f"{pause}thinktime_blocks=8\niodepth=4\n").config["tenant"]
+    assert (found["think"], found["think_after"]) == ("500000us", 8)
+    assert "think_after" not in planned(pause).config["tenant"][0]
+    assert planned(f"{pause}iodepth=4\n").config["tenant"][0]["think_after"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "refill"),
+    [("", None), ("iodepth_low=4", 12), ("iodepth_batch_complete_min=8", 8), ("iodepth_low=16", None),
+     ("iodepth_low=12\niodepth_batch_complete=6", 6), ("iodepth_batch=16", None)],
+)  # fmt: skip
+def test_places_are_filled_again_when_enough_are_free(words: str, refill: int | None) -> None:
+    (found,) = planned(f"[a]\nioengine=libaio\niodepth=16\nruntime=1\n{words}\n").config["tenant"]
+    assert found.get("refill") == refill
 
 
 def test_times_of_a_job() -> None:
@@ -201,47 +260,57 @@ def test_times_of_a_job() -> None:
 REFUSALS = {
     "bs=4k\n[a]\n": ("`bs=4k` is in no section", 1),
     "[a\nrw=read\n": ("`[a` begins no section", 1),
-    "[global]\nbs=4k\n": ("there is no job", 3),
+    "[global]\n": ("there is no job", 2),
     "[a]\nrwx=read\n": ("unknown word `rwx`", 2),
     "[a]\nBS=4k\n": ("unknown word `BS`", 2),
     "[a]\nrw\n": ("`rw` has no value", 2),
     "[a]\nrw=raed\n": ("`rw` cannot be `raed`", 2),
-    "[a]\nrw=randtrim\n": ("no generator sends trims", 2),
-    "[a]\nrw=rw\n": ("fio reads and writes in two sequences", 2),
-    "[a]\nrw=randread:8\n": ("runs of requests have no generator", 2),
-    "[a]\nverify=crc32c\n": ("pages hold no data", 2),
-    "[a]\nfsync=1\n": ("FLUSH", 2),
+    "[a]\nrw=randread:0\n": ("has `0` behind it", 2),
+    "[a]\nrw=randread:-8\n": ("has `-8` behind it", 2),
+    "[a]\nverify_only\n": ("what an earlier run wrote", 2),
+    "[a]\nrw=write\nfsync=often\n": ("`fsync` cannot be `often`", 3),
     "[a]\nthinktime=soon\n": ("`thinktime` cannot be `soon`", 2),
-    "[a]\nioengine=libaio\niodepth=2\nthinktime=10\n": ("lets all of them end", 4),
-    "[a]\nthinktime_blocks=4\n": ("thinks after each request", 2),
+    "[a]\nrw=write\nthinktime=10\nthinktime_blocks=0\n": ("`thinktime_blocks` cannot be `0`", 4),
+    "[a]\nthinktime_iotime=4\n": ("not after a time", 2),
     "[a]\nnumjobs=257\n": ("are 257 streams", 2),
-    "[a]\nread_iolog=x\n": ("is a trace", 2),
-    "[a]\nsteadystate=iops:1%\n": ("no longer change", 2),
+    "[a]\nlatency_target=1ms\n": ("the depth is not changed", 2),
+    "[a]\nwait_for=b\n[b]\n": ("is no job before this one", 2),
     "[a]\nzonemode=zbd\n": ("zones", 2),
-    "[a]\nbssplit=4k/50\n": ("one size", 2),
-    "[a]\nrw=randrw\nbs=4k,8k\n": ("two sizes", 3),
+    "[a]\nbssplit=4k/x\n": ("`bssplit` cannot be `4k/x`", 2),
+    "[a]\nbsrange=8k-4k\n": ("`bsrange` cannot be `8k-4k`", 2),
+    "[a]\nbs=4k,8k,16k,32k\n": ("`bs` cannot be", 2),
+    "[a]\npercentage_random=101\n": ("`percentage_random` cannot be", 2),
+    "[a]\nrw=randread\nba=100\n": ("`ba` cannot be", 3),
+    "[a]\nrw_sequencer=any\n": ("`rw_sequencer` cannot be", 2),
+    "[a]\nrw=write\nsync=maybe\n": ("`sync` cannot be", 3),
+    "[a]\nfilesize=1m-2m\n": ("`filesize` cannot be", 2),
+    "[a]\nfilesize=1m\noffset=2m\n": ("`filesize` ends before", 2),
+    "[a]\nnrfiles=4\n": ("a drive is one range", 2),
+    "[a]\nexitall\n[b]\nnew_group\n": ("jobs of several groups run at once", 2),
+    "[a]\nexitall\nexit_what=none\n": ("`exit_what` cannot be `none`", 3),
+    "[a]\nfilename=/dev/sda:/dev/sdb\n": ("are two drives", 2),
+    "[global]\nfilename=/dev/sda\n[a]\nfilename=/dev/sdb\n": ("are two drives", 4),
+    "[a]\nioengine=net\nport=8\n": ("no reads and writes of a block device", 2),
     "[a]\nbs=1000\n": ("1,000 bytes", 2),
+    "[a]\nbs=4g\n": ("4,294,967,296 bytes", 2),
     "[a]\nbs=0\n": ("`bs` is 0 bytes", 2),
     "[a]\nbs=4.5k\n": ("`bs` cannot be `4.5k`", 2),
-    "[a]\nsize=1t\n": ("go past the end of the drive", 2),
-    "[a]\noffset=32m\nsize=33m\n": ("go past the end of the drive", 3),
     "[a]\noffset=64m\n": ("`offset` is 67,108,864 bytes", 2),
     "[a]\nsize=2k\n": ("hold no request", 2),
-    "[a]\nsize=101%\n": ("`size` cannot be", 2),
+    "[a]\noffset=101%\n": ("`offset` cannot be", 2),
     "[a]\nnumjobs=0\n": ("`numjobs` cannot be `0`", 2),
     "[a]\nrwmixread=101\nrw=randrw\n": ("`rwmixread` cannot be `101`", 2),
     "[a]\nruntime=soon\n": ("`runtime` cannot be `soon`", 2),
-    "[a]\ntime_based\n": ("`time_based` has no end", 2),
     "[a]\nrw=randread\nrandom_distribution=normal:10\n": ("cannot be `normal:10`", 3),
     "[a]\nrw=randread\nrandom_distribution=zipf:0\n": ("cannot have `0`", 3),
     "[a]\nrw=randread\nrandom_distribution=zipf:nan\n": ("cannot have `nan`", 3),
-    "[a]\nrw=randrw\nrate=1m\n": ("fio paces each by itself", 3),
+    "[a]\nrw=randrw\nrate=1m\nrate_iops=1\n": ("`rate` and `rate_iops` of one job", 4),
     "[a]\nioengine=net\n": ("no reads and writes of a block device", 2),
     "[a]\npercentile_list=0:50\n": ("`percentile_list` cannot be", 2),
     "[a]\nkb_base=7\n": ("`kb_base` cannot be", 2),
     "[a]\nrate_process=odd\n": ("`rate_process` cannot be", 2),
-    "[a]\nrate_iops=9\n[b]\nstonewall\n": ("waits for the jobs before it", 4),
-    "[a]\ninclude other.fio\n": ("`include` is not carried out", 2),
+    "[a]\ninclude\n": ("`include` names no file", 2),
+    "[a]\ninclude no such.fio\n": ("`include` cannot be followed", 2),
     "[a]\ndataplacement=fdp\nplids=0,x\n": ("`x` is no placement identifier", 3),
     "[a]\ndataplacement=fdp\nplids=0,,1\n": ("`` is no placement identifier", 3),
     "[a]\nfdp=1\nfdp_pli=4-2\n": ("`4-2` is no placement identifier", 3),
@@ -251,7 +320,7 @@ REFUSALS = {
     "[a]\nplid_select=scheme\n": ("no file of ranges is read", 2),
     "[a]\nplid_select=round-robin\n": ("`plid_select` cannot be `round-robin`", 2),
     "[a]\ndp_scheme=x\n": ("no file of ranges is read", 2),
-    "[a]\nfilename=${FTLAB_NO_SUCH_VARIABLE}\n": ("the environment has no variable", 2),
+    "[a]\nrw=${FTLAB_NO_SUCH_VARIABLE}\n": ("the environment has no variable", 2),
 }  # fmt: skip
 
 
@@ -266,21 +335,135 @@ def test_what_is_refused_says_where_what_and_what_would_be_right(text: str) -> N
     assert re.search(r"\^+ \S", told), told
 
 
-def test_every_refused_word_is_refused_with_its_reason() -> None:
-    for word, (reason, instead) in REFUSED.items():
-        if word == "include":
+def test_every_refused_option_is_refused_with_its_reason() -> None:
+    for name, option in options.table().items():
+        text = "[a]\nioengine=libaio\n" + f"{name}=something\n"
+        if option.fate == options.NO_MATTER:
+            assert option.meaning in "".join(planned(text).notes) or name in ("direct", "buffered"), name
+        if option.fate != options.REFUSED:
             continue
         with pytest.raises(InputError) as caught:
-            planned(f"[a]\n{word}=something\n")
-        assert reason in str(caught.value) and instead in str(caught.value)
-        for value in NEUTRAL.get(word, ()):
-            planned(f"[a]\n{word}={value}\n")
+            planned(text)
+        assert option.meaning in str(caught.value) and option.instead in str(caught.value)
+        for value in option.idle:
+            planned(f"[a]\n{name}={value}\n")
+
+
+def test_words_of_other_jobs_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "[global]\nrw=randread\n[default]\n[override]\nrw=${FTLAB_RW}\n[odd]\nzonemode=zbd\n[new]\nnonesuch=1\n"
+    assert workload(text, section="default")["read_fraction"] == 1
+    monkeypatch.setenv("FTLAB_RW", "randwrite")
+    assert workload(text, section="override")["read_fraction"] == 0
+    for name in ("odd", "new"):
+        with pytest.raises(InputError):
+            planned(text, section=name)
+
+
+def test_words_of_other_files(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "job.fio").write_text("[a]\nrw=write\ninclude more.fio\n[b]\n", encoding="utf-8")
+    (tmp_path / "sub" / "more.fio").write_text("bs=8k\ninclude less.fio\n", encoding="utf-8")
+    (tmp_path / "sub" / "less.fio").write_text("size=1m", encoding="utf-8")
+    file = JobFile.load(tmp_path / "sub" / "job.fio")
+    found = plan(file, CAPACITY, section="a").config["workload"]
+    assert (found["request_size"], found["footprint"]) == ("8192B", f"{MIB}B")
+    (tmp_path / "sub" / "less.fio").write_text("include more.fio", encoding="utf-8")
+    with pytest.raises(InputError, match="include each other"):
+        JobFile.load(tmp_path / "sub" / "job.fio")
+    (tmp_path / "sub" / "less.fio").write_text("[c]", encoding="utf-8")
+    with pytest.raises(InputError, match="has no sections") as caught:
+        JobFile.load(tmp_path / "sub" / "job.fio")
+    assert "less.fio:1:1" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("4k/10:64k/50:32k/40", "4k/10:32k/40:64k/50"), ("4k", "4k"), ("4k/50", "4k"), ("4k:8k", "4k/50:8k/50"),
+     ("4k/60:8k/60", "4k/60:8k/40"), ("4k/:8k/:16k/50", "4k/25:8k/25:16k/50"), ("64k/100:1024k/0", "64k"),
+     ("20k-28k/40:4k/60", "20k/40:4k/60"), ("4k/5.:8k/95", "4k/5:8k/95"), ("", None), ("4k/x", None), ("x/4", None)],
+)  # fmt: skip
+def test_splits(text: str, parts: str | None) -> None:
+    found = sizes.split(text, 1024)
+    assert (None if found is None else found.text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("1", ("1", "1", "1")), ("1,2", ("1", "2", "2")), ("1,", ("1", "0", "0")), (",2", ("0", "2", "2")),
+     (",2,", ("0", "2", "0")), ("1,2,3", ("1", "2", "3")), ("1,2,3,4", None)],
+)  # fmt: skip
+def test_values_by_kind(text: str, parts: tuple[str, str, str] | None) -> None:
+    assert sizes.by_kind(text, "0") == parts
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("rw=randwrite\nloops=2", "rw=randwrite bs=4k size=64m loops=2 ioengine=psync"),
+        ("rw=rw\nsize=1m\nioengine=libaio", "rw=rw bs=4k size=1m rwmixread=50"),
+        ("rw=trim\nbs=2g\nsize=8g", None),
+        ("rw=randtrimwrite\nsize=1m\nbs=4k,8k", "rw=randtrimwrite bs=4k,8k,8k size=1m ioengine=psync"),
+        ("rw=randread\nsize=1t\nioengine=libaio", "rw=randread bs=4k size=1t range=64m"),
+        ("rw=write\nfsync=8\nfdatasync=4\nfsync_on_close=1\nsync=dsync",
+         "rw=write bs=4k size=64m ioengine=psync fsync=8 fdatasync=4 end_fsync=1 sync=1"),
+        ("rw=randread\npercentage_random=0,25", "rw=randread bs=4k size=64m ioengine=psync percentage_random=0,25,25"),
+        ("rw=randread\nrandom_distribution=zoned_abs:60/1m:40/3m\nsize=4m",
+         "rw=randread bs=4k size=4m ioengine=psync random_distribution=zoned:60/0-1m:40/1m-4m"),
+        ("rw=read:12k\nsize=1m", "rw=read:12k bs=4k size=1m ioengine=psync"),
+        ("rw=randwrite\nverify=md5\nverify_backlog=32\nioengine=libaio",
+         "rw=randwrite bs=4k size=64m verify=1 verify_backlog=32"),
+    ],
+)  # fmt: skip
+def test_jobs_that_are_no_generator(words: str, expected: str | None) -> None:
+    if expected is None:
+        with pytest.raises(InputError, match="hold no request"):
+            job(f"[a]\n{words}\n")
+    else:
+        assert job(f"[a]\n{words}\n") == expected
+
+
+def test_jobs_wait_for_each_other() -> None:
+    text = "[fill]\nrw=write\n[a]\nstonewall\nnumjobs=2\n[b]\nwait_for=a\nname=other\n[c]\nstonewall\n"
+    after = {tenant["name"]: tenant.get("after") for tenant in planned(text).config["tenant"]}
+    assert after == {
+        "fill": None,
+        "a-0": "fill",
+        "a-1": "fill",
+        "other": "fill a-0 a-1",
+        "c": "a-0 a-1 other",
+    }
+
+
+def test_two_drives_are_two_runs() -> None:
+    text = "[global]\nsize=64m\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n"
+    with pytest.raises(InputError, match="are two drives") as caught:
+        planned(text)
+    assert "`--section a`, and `--section b`" in str(caught.value)
+    assert planned(text, section="a").streams
+    files = planned("[a]\nfilename=/mnt/x\n[b]\nfilename=/mnt/y\n")
+    assert any("`/mnt/x`, `/mnt/y`" in note for note in files.notes)
+    assert planned("[a]\nfilename=${FTLAB_NO_SUCH_VARIABLE}\n").streams
+
+
+def test_a_log_of_fio_is_replayed(tiny: Path, tmp_path: Path) -> None:
+    log = tmp_path / "io.log"
+    log.write_text(
+        "fio version 3 iolog\n0 f add\n0 f open\n100 f write 0 4096\n900 f sync 0 0\n1500 f read 4096 8192\n",
+        encoding="utf-8",
+    )
+    result, told = running.run(tiny, JobFile(f"[a]\nread_iolog={log}\n"))
+    (tenant,) = result.summary["tenants"]
+    assert (tenant["reads"], tenant["writes"], tenant["flushes"]) == (1, 1, 1)
+    assert told["jobs"][0]["read"]["io_bytes"] == 8192
+    (paced,) = planned("[a]\nread_iolog=x\nreplay_no_stall=1\n").config["tenant"]
+    assert paced["replay"] == "closed"
 
 
 def test_fuzz() -> None:
     """Whatever is written, there is a plan, or an error that points at a line."""
     chance = np.random.default_rng(40)
-    words = sorted(KNOWN)
+    words = sorted(options.names())
+    taken = [name for name, option in options.table().items() if option.fate == options.CARRIED_OUT]
     values = ["", "0", "1", "4k", "-1", "1e9", "50%", "randread", "randrw", "zipf:1.1", "x:y:z", ",", "1,2,3,4",
               "9" * 40, "${HOME}", "\x00", "é", "64m", "10", "0x7fffffffffffffff", "libaio", "linear", "[a]",
               "="]  # fmt: skip
@@ -294,7 +477,7 @@ def test_fuzz() -> None:
             elif kind == 1:
                 lines.append("".join(map(chr, chance.integers(32, 300, 6))))
             else:
-                word = str(chance.choice(words if kind < 5 else sorted(TAKEN)))
+                word = str(chance.choice(words if kind < 4 else taken))
                 lines.append(f"{word}={chance.choice(values)}" if chance.random() < 0.9 else word)
         text = "[a]\n" * int(chance.random() < 0.8) + "\n".join(lines)
         try:
@@ -305,7 +488,7 @@ def test_fuzz() -> None:
             plans += 1
             assert found.streams
             for each in found.config.get("tenant", [found.config.get("workload")]):
-                assert 512 <= int(each["request_size"][:-1]) <= CAPACITY
+                assert "request_size" not in each or 512 <= int(each["request_size"][:-1]) <= CAPACITY
     assert plans > 100 and not unplaced
 
 
@@ -314,7 +497,11 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
     chance, others = np.random.default_rng(41), 0
     for _ in range(300):
         words = {
-            "rw": str(chance.choice(["read", "write", "randread", "randwrite", "randrw"])),
+            "rw": str(
+                chance.choice(
+                    ["read", "write", "randread", "randwrite", "randrw", "rw", "trim", "randtrimwrite"]
+                )
+            ),
             "bs": str(chance.choice(["512", "4k", "12k", "128k", "1m"])),
             "iodepth": str(chance.integers(1, 300)),
             "ioengine": "libaio",
@@ -325,9 +512,11 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
             "runtime": "20ms", "ramp_time": "5ms",
             "random_distribution": str(chance.choice(["zipf", "pareto:0.3", "zoned:60/10:30/20:10/70"])),
             "rate_process": "poisson", "startdelay": "1ms", "time_based": "1", "numjobs": "3",
+            "thinktime": "1ms", "thinktime_blocks": "7", "iodepth_low": "2", "fsync": "5", "percentage_random": "40",
+            "bssplit": "4k/30:16k/70", "verify": "md5", "sync": "1", "stonewall": "1", "exitall": "1", "io_size": "3m",
         }  # fmt: skip
         words |= {key: value for key, value in options.items() if chance.random() < 0.4}
-        if words["rw"] != "randrw" and chance.random() < 0.3:
+        if chance.random() < 0.3:
             words["rate_iops"] = str(chance.integers(1, 1_000_000))
         text = "[a]\n" + "".join(f"{key}={value}\n" for key, value in words.items())
         if chance.random() < 0.3:
@@ -335,7 +524,7 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
         try:
             made = running.prepare(tiny, JobFile(text))
         except InputError as error:
-            others += not re.search("past the end|`time_based` has no end", str(error))
+            others += not re.search("hold no request", str(error))
             continue
         ftlab.resolve(made.config)
     assert not others
@@ -354,8 +543,8 @@ def test_every_plan_is_a_configuration(tiny: Path) -> None:
     ],
 )
 def test_identifiers_are_taken_as_fio_takes_them(words: str, hint: Any, select: str | None) -> None:
-    job = JobFile(f"[a]\nrw=write\n{words}\n")
-    found = plan(job, CAPACITY, handles=4).config["workload"]
+    file = JobFile(f"[a]\nrw=write\n{words}\n")
+    found = plan(file, CAPACITY, handles=4).config["workload"]
     assert (found.get("hint"), found.get("hint_select")) == (hint, select)
 
 
@@ -396,8 +585,9 @@ def test_jobs_beside_each_other_are_streams_of_their_own(tiny: Path) -> None:
     result, told = running.run(
         tiny, JobFile(JOBS), sets={"run.precondition.sequential": "1x", "run.per_request": True}
     )
-    jobs = {job["jobname"]: job for job in told["jobs"]}
-    assert list(jobs) == ["reader", "writer", "copies.0", "copies.1"]
+    # Copies have the name of their job, as in fio.
+    assert [each["jobname"] for each in told["jobs"]] == ["reader", "writer", "copies", "copies"]
+    jobs = {each["jobname"]: each for each in told["jobs"]}
     tenants = {tenant["name"]: tenant for tenant in result.summary["tenants"]}
     assert [tenants[name]["writes"] for name in ("writer", "copies-0", "copies-1")] == [5, 10, 10]
     assert 150 < tenants["reader"]["reads"] < 250
@@ -483,6 +673,146 @@ def test_the_report_tells_what_the_rows_are(tiny: Path) -> None:
         assert sum(sum(job[part].values()) for part in parts) == pytest.approx(100)
 
 
+def rows_of(text: str, tiny: Path, *sets: str) -> tuple[Any, dict[str, Any]]:
+    """The requests of a job file on a fresh drive, in the order in which they were sent, and its report."""
+    result, told = running.run(
+        tiny, JobFile(text), sets=["run.per_request=true", "run.precondition=none", *sets]
+    )
+    rows = result.tables["requests"]
+    order = np.argsort(rows["arrival_ns"], kind="stable")
+    return {key: np.asarray(rows[key])[order] for key in ("arrival_ns", "offset", "kind", "latency_ns")}, told
+
+
+def test_each_loop_has_the_order_of_the_first(tiny: Path) -> None:
+    rows, _ = rows_of("[job]\nrw=randwrite\nbs=4k\nsize=64k\nloops=2\n", tiny)
+    assert rows["offset"][:16].tolist() == rows["offset"][16:].tolist()
+    assert sorted(rows["offset"][:16]) == list(range(0, 65536, 4096))
+    job = "[job]\nioengine=libaio\niodepth=8\nrw=randwrite\nbs=4k\nsize=100%\nloops=4\n"
+    waf = {
+        more: running.run(tiny, JobFile(job + more), sets={"run.precondition": "none"})[0].summary["waf"]
+        for more in ("", "randrepeat=0\n")
+    }
+    # What is written in the order of the time before leaves whole blocks behind.
+    assert waf[""] < 1.05 < 1.8 < waf["randrepeat=0\n"]
+
+
+def test_bursts_are_apart(tiny: Path) -> None:
+    text = "[r]\nioengine=libaio\niodepth=4\nsize=256k\nbs=4k\nrw=read\nthinktime=500ms\nthinktime_blocks=8\n"
+    rows, _ = rows_of(text, tiny, "host.command_time=10us")
+    sent = rows["arrival_ns"].reshape(8, 8)
+    ended = (rows["arrival_ns"] + rows["latency_ns"]).reshape(8, 8)
+    assert (sent[1:, 0] == ended[:-1].max(axis=1) + 500_000_000).all()
+    assert (sent.max(axis=1) - sent.min(axis=1) < 1_000_000).all()
+
+
+def test_a_measurement_begins_behind_its_fill(tiny: Path) -> None:
+    text = "[global]\nioengine=libaio\niodepth=4\nsize=4m\nbs=4k\n[fill]\nrw=write\n"
+    text += "[read]\nstonewall\nrw=randread\nramp_time=2ms\n"
+    rows, told = rows_of(text, tiny)
+    writes = rows["kind"] == "write"
+    assert writes.sum() == (~writes).sum() == 1024
+    first = rows["arrival_ns"][~writes].min()
+    assert first >= (rows["arrival_ns"] + rows["latency_ns"])[writes].max()
+    fill, read = told["jobs"]
+    behind = rows["arrival_ns"][~writes] >= first + 2_000_000
+    assert (fill["groupid"], read["groupid"]) == (0, 1)
+    assert fill["write"]["total_ios"] == 1024 and read["read"]["total_ios"] == behind.sum() < 1024
+    # They read what was written, and their times are their own.
+    assert rows["latency_ns"][~writes].min() > 10_000
+    last = (rows["arrival_ns"] + rows["latency_ns"])[~writes].max()
+    assert read["read"]["runtime"] == (last - first - 2_000_000) // 1_000_000
+
+
+def test_a_file_size_is_a_range(tiny: Path) -> None:
+    rows, _ = rows_of("[job]\nioengine=libaio\nrw=randwrite\nbs=4k\nfilesize=1m\n", tiny)
+    assert sorted(rows["offset"]) == list(range(0, MIB, 4096))
+
+
+def test_the_first_that_is_done_ends_the_others(tiny: Path) -> None:
+    text = "[global]\nioengine=libaio\nrw=write\nbs=4k\n[short]\nsize=40k\n[long]\nsize=32m\n"
+    alone = {each["jobname"]: each["write"]["total_ios"] for each in rows_of(text, tiny)[1]["jobs"]}
+    ended = {
+        each["jobname"]: each["write"]["total_ios"] for each in rows_of(f"{text}exitall\n", tiny)[1]["jobs"]
+    }
+    assert alone == {"short": 10, "long": 8192}
+    assert ended["short"] == 10 and 8 <= ended["long"] <= 12
+    # A later stage runs all the same, unless all are ended.
+    later = f"{text}exitall\n[later]\nstonewall\nsize=8k\n"
+    assert [each["write"]["total_ios"] for each in rows_of(later, tiny)[1]["jobs"]][2] == 2
+    never = later.replace("[short]\n", "[short]\nexit_what=all\n")
+    _, told = rows_of(never, tiny)
+    assert len(told["jobs"]) == 2 and any("never begin" in note for note in told["ftlab"]["notes"])
+
+
+def test_places_are_filled_in_groups(tiny: Path) -> None:
+    text = "[a]\nioengine=libaio\niodepth=8\niodepth_batch_complete_min=8\nrw=read\nbs=4k\nsize=256k\n"
+    rows, _ = rows_of(text, tiny, "host.command_time=10us")
+    assert (np.unique(rows["arrival_ns"], return_counts=True)[1] == 8).all()
+
+
+def test_trims_and_flushes_are_in_the_report(tiny: Path) -> None:
+    text = "[a]\nrw=randtrimwrite\nbs=8k\nsize=256k\nfsync=8\n"
+    result, told = running.run(tiny, JobFile(text), sets={"run.precondition": "none"})
+    trim, write = told["jobs"][0]["trim"], told["jobs"][0]["write"]
+    assert (trim["total_ios"], trim["io_bytes"]) == (write["total_ios"], write["io_bytes"]) == (32, 256 << 10)
+    assert trim["clat_ns"]["N"] == 32 and result.summary["tenants"][0]["flushes"] == 3
+
+
+def test_a_job_file_as_a_configuration(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[a]\nrw=randrw\nbssplit=4k/50:8k/50\nsize=1m\n[b]\nstonewall\nrw=randread\nsize=64k\n",
+        encoding="utf-8",
+    )
+    ftlab("run", tiny, "--fio", job, "--write-config", tmp_path / "run.toml")
+    written = json.loads(ftlab("run", tmp_path / "run.toml", "--json").stdout)
+    run = json.loads(ftlab("run", tiny, "--fio", job, "--json").stdout)
+    for each in (written, run):
+        for key in ("timing", "name", "notes", "version", "process", "host_machine"):
+            each.pop(key, None)
+    assert written["tenants"] == run["tenants"] and written["waf"] == run["waf"]
+    shown = ftlab("run", tiny, "--fio", job, "--write-config", "-").stdout
+    assert 'job = "rw=randrw bs=4k/50:8k/50 size=1m' in shown and 'after = "a"' in shown
+    assert "without `--fio`" in ftlab("run", tiny, "--write-config", "x", code=2).stderr
+    assert "cannot be written" in ftlab("run", tiny, "--fio", job, "--write-config", tmp_path, code=2).stderr
+
+
+def test_drives_are_compared_under_a_job_file(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[a]\nrw=randwrite\nsize=100%\nnorandommap\nioengine=libaio\niodepth=8\n[b]\n", encoding="utf-8"
+    )
+    shown = ftlab(
+        "compare", tiny, "--fio", job, "--section", "a", "--vary", "device.over_provisioning=0.15,0.4", "--json"
+    )  # fmt: skip
+    runs = json.loads(shown.stdout)["runs"]
+    # The job has all of each drive.
+    written = [run["summary"]["host"]["bytes_written"] for run in runs] if isinstance(runs, list) else []
+    assert not written or (len(set(written)) == 2 and min(written) > 50 * MIB)
+    assert "without `--fio`" in ftlab("compare", tiny, tiny, "--section", "a", code=2).stderr
+    both = json.loads(ftlab("compare", tiny, "--fio", job, "--json").stdout)
+    assert both
+
+
+def test_a_sweep_has_a_job_file(tiny: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[a]\nrw=randwrite\nsize=100%\nnumber_ios=2000\nioengine=libaio\niodepth=8\n", encoding="utf-8"
+    )
+    spec = {
+        "config": str(tiny), "fio": str(job), "set": {"run.precondition": "none"},
+        "grid": {"device.over_provisioning": [0.2, 0.3]},
+    }  # fmt: skip
+    made = ftlab.sweep(spec, out=tmp_path / "out")
+    assert (
+        made.table["host_writes"].to_pylist() == [2000, 2000]
+        if "host_writes" in made.table.column_names
+        else made
+    )
+    with pytest.raises(ftlab.ConfigError, match="a job of a job file"):
+        ftlab.sweep({"config": str(tiny), "section": "a"}, out=tmp_path / "out")
+
+
 def test_the_command_line(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(
@@ -537,54 +867,6 @@ def fio(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
 
 
 NULL = "[global]\nioengine=null\nsize=1m\n"
-
-
-@with_fio
-@pytest.mark.parametrize(
-    "words",
-    ["rw=write\nbs=64KiB", "rw=read\nbs=0x2000", "rw=randread\nbs=4k\nloops=3", "rw=write\nnumber_ios=7",
-     "rw=read\nio_size=256k", "rw=write\nbs=512\nsize=64kb", "rw=randwrite\nbs=4k\nsize=1023k",
-     "rw=randread\nbs=16k,4k\nnorandommap",
-     "rw=write\nbs=16k,4k", "rw=write\nbs=16k,", "rw=write\nbs=,16k", "rw=read\nbs=,16k"],
-)  # fmt: skip
-def test_as_many_requests_as_of_fio(words: str, tmp_path: Path) -> None:
-    text = f"{NULL}[a]\n{words}\n"
-    kind = "read" if "read" in words else "write"
-    theirs = fio(tmp_path, text)["jobs"][0][kind]
-    if "KiB" in words:
-        # 64,000 bytes, which fio takes and no drive of sectors does.
-        assert theirs["io_bytes"] % 64_000 == 0
-        ours = workload("[a]\nrw=write\nbs=64000\nsize=1m\n")
-    else:
-        ours = workload(text)
-    assert (ours["requests"], int(ours["request_size"][:-1]) * ours["requests"]) == (
-        theirs["total_ios"],
-        theirs["io_bytes"],
-    )
-
-
-@with_fio
-@pytest.mark.parametrize(
-    "words", ["rw=write", "rw=randread", "rw=randwrite\nnorandommap", "rw=randread\noffset=512k\nsize=256k"]
-)
-def test_the_same_blocks_as_fio(words: str, tmp_path: Path, tiny: Path) -> None:
-    """In the same order, or as often, or in the same range, as the job says."""
-    text = f"[global]\nioengine=null\nbs=4k\nsize=1m\n[a]\n{words}\n"
-    fio(tmp_path, f"{text}write_iolog={tmp_path}/io.log\n")
-    log = (tmp_path / "io.log").read_text(encoding="utf-8")
-    theirs = [
-        int(line.split()[-2]) for line in log.splitlines() if re.search(r" (read|write) \d+ \d+$", line)
-    ]
-    result, _ = running.run(tiny, JobFile(text), sets=["run.per_request=true", "run.precondition=none"])
-    ours = result.tables["requests"]["offset"].tolist()
-    assert len(ours) == len(theirs) > 50
-    if "rand" not in words:
-        assert ours == theirs
-    elif "norandommap" not in words:
-        assert sorted(ours) == sorted(theirs) and ours != theirs
-    else:
-        assert len(set(ours)) < len(ours) and len(set(theirs)) < len(theirs)
-        assert max(ours) < MIB and max(theirs) < MIB
 
 
 @with_fio
@@ -644,7 +926,7 @@ def test_no_word_of_fio_is_unknown() -> None:
     )
     words = {line.split()[0].rstrip(":") for line in done.stdout.splitlines() if re.match(r"\w", line)}
     assert len(words) > 150
-    assert not words - KNOWN
+    assert not words - options.names().keys()
 
 
 @with_fio

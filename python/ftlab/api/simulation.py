@@ -156,6 +156,7 @@ def compare(
     trace: Trace | None = None,
     columns: str | None = None,
     bound: bool = False,
+    change: Callable[[Job], Job] | None = None,
     out: PathText | None = None,
     plots: bool = True,
     jobs: int | None = None,
@@ -177,6 +178,7 @@ def compare(
         trace: a trace for all runs, as :func:`run` takes it.
         columns: which column of its table is what.
         bound: whether each configuration is run with `ftl.separation=future` too, and told how far it is from that.
+        change: a function that each run goes through first, such as :func:`ftlab.fio.running.on`.
         out: a directory for the comparison, with a directory for each run in it. Runs that are finished are kept there
             until the comparison is: after an interruption the same call takes them up.
         plots: whether the comparison and its runs have plots in `out`.
@@ -193,6 +195,8 @@ def compare(
 
     tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
+    if change is not None:
+        everything = [change(job) for job in everything]
     if bound:
         everything += bound_of.bounds(everything)
     usable, errors = _usable(everything, tell)

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ftlab import _core
 from ftlab._core import InputError, RunError
-from ftlab.api.configs import Raw, config_argument, defaults_taken
+from ftlab.api.configs import Raw, Source, config_argument, defaults_taken
 from ftlab.api.runner import Tell
-from ftlab.api.simulation import DONE, FAILED, Progress, compare, nanoseconds, resolve, run
+from ftlab.api.simulation import DONE, FAILED, Job, Progress, compare, nanoseconds, resolve, run
 from ftlab.base import escape
 from ftlab.cli.live import Live
 from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed, say
@@ -32,13 +33,9 @@ def add_run(command: Parser) -> None:
     command.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
     _add_common(command)
     command.add_argument(
-        "--fio",
-        metavar="JOBFILE",
-        help="carry out a job file of fio in place of the configured workload, and report in fio's names too",
-    )
-    command.add_argument(
-        "--section", type=plain, metavar="NAME", help="with --fio: the only job of the file to run"
-    )
+        "--write-config", metavar="FILE",
+        help="with --fio: write the run as a configuration to this file (`-`: stdout), and run nothing",
+    )  # fmt: skip
     command.add_argument(
         "--output-format", type=plain, metavar="FORMAT", dest="form",
         help="with --fio: `normal`, or `json` for the object that fio prints, on stdout alone",
@@ -101,6 +98,14 @@ def _add_common(command: Parser) -> None:
     )
     command.add_argument("--columns", type=plain, metavar="COLUMNS", help=f"with --trace: {COLUMNS_HELP}")
     command.add_argument(
+        "--fio",
+        metavar="JOBFILE",
+        help="carry out a job file of fio in place of the configured workload; `run` reports in fio's names too",
+    )
+    command.add_argument(
+        "--section", type=plain, metavar="NAME", help="with --fio: the only job of the file to run"
+    )
+    command.add_argument(
         "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
     )
     command.add_argument(
@@ -127,6 +132,9 @@ def _run(options: argparse.Namespace) -> None:
             "expected one place for the aged device",
         )
     jobs = _jobs(options)
+    if options.write_config is not None:
+        _write_config(options, jobs)
+        return
     unwritten: OutputError | None = None
     try:
         with Live(sys.stderr, logs=True) as tell:
@@ -165,15 +173,9 @@ def _jobs(options: argparse.Namespace) -> Prepared | None:
     Raises:
         UsageError: an option of job files is there without one, or one of traces with it.
     """
+    _check_fio(options)
     if options.fio is None:
-        for option in ("--section", "--output-format"):
-            if any(word.partition("=")[0] == option for word in Parser.argv):
-                raise pointed(
-                    Parser.argv, at(option), f"`{option}` without `--fio`", "expected `--fio JOBFILE` as well"
-                )
         return None
-    if options.trace is not None or options.columns is not None:
-        raise pointed(Parser.argv, at("--fio"), "`--fio` and a trace", "expected one of them")
     if options.form not in (None, "normal", "json"):
         raise pointed(
             Parser.argv, at(options.form), f"`--output-format` cannot be `{options.form}`",
@@ -193,6 +195,35 @@ def _jobs(options: argparse.Namespace) -> Prepared | None:
     )
 
 
+def _check_fio(options: argparse.Namespace) -> None:
+    """Refuses options of job files without one, and one beside a trace."""
+    if options.fio is None:
+        for option in ("--section", "--output-format", "--write-config"):
+            if any(word.partition("=")[0] == option for word in Parser.argv):
+                raise pointed(
+                    Parser.argv, at(option), f"`{option}` without `--fio`", "expected `--fio JOBFILE` as well"
+                )
+    elif options.trace is not None or options.columns is not None:
+        raise pointed(Parser.argv, at("--fio"), "`--fio` and a trace", "expected one of them")
+
+
+def _write_config(options: argparse.Namespace, jobs: Prepared | None) -> None:
+    """Writes the run of a job file as a configuration."""
+    assert jobs is not None
+    source = Source.of(jobs.config)
+    toml = _core.resolve(source.kind, source.text, options.sets)[0]
+    for note in jobs.plan.notes:
+        say(f"note: {note}")
+    if options.write_config == "-":
+        sys.stdout.write(toml)
+        return
+    try:
+        Path(options.write_config).write_text(toml, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"error: {options.write_config} cannot be written: {error.strerror}") from None
+    say(f"written to {options.write_config}: `ftlab run {options.write_config}` is the same run")
+
+
 def _fio_report() -> ModuleType:
     """The report in fio's names, which only runs of job files import."""
     from ftlab.fio import report
@@ -210,8 +241,9 @@ def _compare(options: argparse.Namespace) -> None:
                 Parser.argv, at(word), f"`{key}` is varied twice", f"expected `--vary {key}=A,B` once"
             )
         vary[key] = values
+    _check_fio(options)
     configs = [config_argument(config) for config in options.configs]
-    tenants = _tenants(configs[0], options.sets) if len(configs) == 1 and not vary else 0
+    tenants = _tenants(configs[0], options) if len(configs) == 1 and not vary else 0
     if len(configs) == 1 and not vary and tenants < 2 and not options.bound:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, `--vary KEY=A,B` or `--bound`")  # fmt: skip
@@ -225,7 +257,7 @@ def _compare(options: argparse.Namespace) -> None:
             tell.begin(runs, 0, runs)
             comparison = compare(
                 configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns,
-                bound=options.bound, out=options.out, plots=options.plots,
+                change=_change(options), bound=options.bound, out=options.out, plots=options.plots,
                 jobs=options.jobs, progress=live or _heard(tell),
             )  # fmt: skip
     except KeyboardInterrupt:
@@ -257,9 +289,25 @@ def _compare(options: argparse.Namespace) -> None:
         )
 
 
-def _tenants(config: str | Path, sets: Sequence[str]) -> int:
+def _tenants(config: str | Path, options: argparse.Namespace) -> int:
     """Hosts that share the device, each of which is run alone too."""
-    return len(active(resolve(config, sets=sets)))
+    if options.fio is None:
+        return len(active(resolve(config, sets=options.sets)))
+    from ftlab.fio import running
+
+    made = running.prepare(config, options.fio, section=options.section, sets=options.sets)
+    return len(active(made.config))
+
+
+def _change(options: argparse.Namespace) -> Callable[[Job], Job] | None:
+    """The job file of the command line, as a change of each run; `None` where there is none."""
+    if options.fio is None:
+        return None
+    from ftlab.fio import running
+    from ftlab.fio.jobfile import JobFile
+
+    file = JobFile.load(options.fio)
+    return lambda job: running.on(job, file, options.section)
 
 
 def _heard(tell: Tell) -> Callable[[str, Progress], None]:

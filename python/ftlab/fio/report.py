@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import __version__
 from ftlab.base import escape
 from ftlab.fio.plan import Plan
+from ftlab.fio.sizes import KINDS
 from ftlab.fio.streams import Stream
 from ftlab.results.result import Result
 
@@ -50,7 +51,7 @@ class Latencies:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The reads or the writes of a stream."""
+    """The requests of a kind of a stream."""
 
     kind: str
     latencies: Latencies | None
@@ -66,32 +67,42 @@ class Direction:
 
 
 def directions(plan: Plan, result: Result) -> list[tuple[Stream, list[Direction]]]:
-    """The figures of each stream, reads and writes by themselves; as one, where `group_reporting` asks for it."""
-    found = [
-        (stream, [_of(plan, number, result, kind) for kind in ("read", "write")])
-        for number, stream in enumerate(plan.streams)
+    """The figures of each stream, by kind of request; as one of a group, where `group_reporting` asks for it."""
+    parts: list[list[tuple[Stream, list[Direction]]]] = []
+    for number, stream in enumerate(plan.streams):
+        one = (stream, [_of(plan, number, result, kind) for kind in KINDS])
+        # As in fio: a job that is reported by group is added to what is there of its group.
+        if parts and stream.section.flag("group_reporting") and parts[-1][-1][0].group == stream.group:
+            parts[-1].append(one)
+        else:
+            parts.append([one])
+    return [
+        (
+            replace(group[0][0], copies=len(group)),
+            [_together([one[1][i] for one in group]) for i in range(len(KINDS))],
+        )
+        for group in parts
     ]
-    if not any(stream.section.flag("group_reporting") for stream in plan.streams):
-        return found
-    together = [_together([parts[i] for _, parts in found]) for i in range(2)]
-    return [(replace(plan.streams[0], copies=len(found)), together)]
 
 
 def _of(plan: Plan, number: int, result: Result, kind: str) -> Direction:
-    """The reads or the writes of a stream: those of a tenant, or of the only host."""
+    """The requests of a kind of a stream: those of a tenant, or of the only host."""
     figures, table = result.summary["host"], result.latency
     mine = table["kind"] == kind
     if plan.are_tenants:
         figures, table = result.summary["tenants"][number], result.tables["tenant_latency"]
         mine = (table["kind"] == kind) & (table["tenant"] == number)
-    count = figures[f"{kind}s"]
+    count = figures[f"{kind}s"] if plan.are_tenants or kind != "trim" else 0
     # Reads of what was never written may take no time at all.
     runtime = round((figures["simulated_s"] or 0.0) * 1e9)
     if not count:
         return Direction(kind, None, 0, runtime)
-    mean = figures[f"{kind}_latency_us"]["mean"] * 1e3
-    latencies = Latencies(table["latency_us"][mine] * 1e3, table["count"][mine].astype(float), mean)
-    return Direction(kind, latencies, count * plan.streams[number].bs, runtime)
+    ns, counts = table["latency_us"][mine] * 1e3, table["count"][mine].astype(float)
+    # Trims have no mean of their own: it is that of the classes.
+    of_kind = figures.get(f"{kind}_latency_us")
+    mean = float((ns * counts).sum() / counts.sum()) if of_kind is None else of_kind["mean"] * 1e3
+    bytes_ = figures[{"read": "bytes_read", "write": "bytes_written", "trim": "bytes_trimmed"}[kind]]
+    return Direction(kind, Latencies(ns, counts, mean), bytes_, runtime)
 
 
 def _together(parts: Sequence[Direction]) -> Direction:
@@ -145,16 +156,16 @@ def to_json(plan: Plan, result: Result) -> dict[str, Any]:
 def _job(stream: Stream, found: Sequence[Direction]) -> dict[str, Any]:
     by_kind = {each.kind: each for each in found}
     runtime_ms = max(each.runtime_ns for each in found) // 1_000_000
-    options = {key: word.value or "1" for key, word in stream.section.words.items()}
+    options = {word.written: word.value or "1" for word in stream.section.words.values()}
     job: dict[str, Any] = {
         "jobname": stream.name,
-        "groupid": 0,
+        "groupid": stream.group,
         "error": 0,
         "eta": 0,
         "elapsed": runtime_ms // 1000,
         "job options": options,
     }
-    for kind in ("read", "write", "trim"):
+    for kind in KINDS:
         job[kind] = _direction(by_kind.get(kind) or Direction(kind, None, 0, 0), stream.percentiles)
     depth = str(min(1 << (stream.depth - 1).bit_length(), 64))
     levels = ("1", "2", "4", "8", "16", "32", ">=64")
@@ -258,7 +269,7 @@ def text(plan: Plan, result: Result) -> str:
     """The lines that fio prints of its jobs, and what else is to be known."""
     lines = []
     for stream, found in directions(plan, result):
-        lines.append(f"{escape.terminal(stream.name)}: (groupid=0, jobs={stream.copies})")
+        lines.append(f"{escape.terminal(stream.name)}: (groupid={stream.group}, jobs={stream.copies})")
         for each in found:
             if each.latencies is not None:
                 lines += _lines(each, each.latencies, stream.percentiles)

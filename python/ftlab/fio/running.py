@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ftlab._core import ConfigError
 from ftlab.api import simulation
-from ftlab.api.configs import Config, Sets, set_list
+from ftlab.api.configs import Config, Sets, Source
 from ftlab.base.quantities import in_bytes
 from ftlab.fio import report
 from ftlab.fio.jobfile import JobFile
@@ -18,7 +19,7 @@ from ftlab.results.result import Result
 ANY_WORKLOAD = ['workload.generator="uniform"', "workload.requests=1"]
 """A workload in place of the configuration's own: a drive without one is a drive all the same."""
 
-SAID_BY_JOBS = ("workload.", "host.replay", "host.queue_depth", "host.time_scale")
+SAID_BY_JOBS = ("workload.", "tenant.", "host.replay", "host.queue_depth", "host.time_scale")
 """Keys that a job file says; settings of them come on top of it."""
 
 
@@ -48,8 +49,23 @@ def prepare(
         InputError: the job file cannot be read, or asks for what is not carried out.
     """
     file = job_file if isinstance(job_file, JobFile) else JobFile.load(job_file)
-    own = [word for word in set_list(sets) if not word.startswith(SAID_BY_JOBS)]
-    drive = simulation.resolve(config, sets=[*own, *ANY_WORKLOAD])
+    return _prepared(simulation.Job.of(config, sets, None), file, section)
+
+
+def on(job: simulation.Job, file: JobFile, section: str | None = None) -> simulation.Job:
+    """A run of a comparison or a sweep, with the requests of a job file in place of its own.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        InputError: the job file asks for what is not carried out.
+    """
+    made = _prepared(job, file, section)
+    return replace(job, source=Source("json", json.dumps(made.config)))
+
+
+def _prepared(job: simulation.Job, file: JobFile, section: str | None) -> Prepared:
+    own = [word for word in job.sets if not word.startswith(SAID_BY_JOBS)]
+    drive = replace(job, sets=[*own, *ANY_WORKLOAD]).resolve()
     if drive["run"]["executor"] != "timed":
         raise ConfigError(
             "error: a job file needs time, and `run.executor` is `count`\nhint: `--set run.executor=timed`"

@@ -21,9 +21,11 @@ from ftlab.api.simulation import COMBINATIONS_MAX, Job
 from ftlab.base import arguments, escape
 from ftlab.base.hints import nearest
 from ftlab.base.quantities import in_bytes
+from ftlab.fio import running
+from ftlab.fio.jobfile import JobFile
 from ftlab.sweeps import volumes
 
-TOP = ("config", "trace", "volumes", "out", "repeats", "set", "grid", "list")
+TOP = ("config", "trace", "fio", "section", "volumes", "out", "repeats", "set", "grid", "list")
 """The keys of a specification."""
 
 LEVEL = ("label", "value", "set", "config")
@@ -143,6 +145,14 @@ class _Reader:
     ) -> Iterator[Planned]:
         trace = self._text("trace")
         trace = None if trace is None else arguments.trace_name(trace)
+        fio = self._text("fio")
+        if fio is None and self.tree.get("section") is not None:
+            raise self._refusal(
+                "section", "`section` is a job of a job file", 'expected `fio = "FILE"` as well'
+            )
+        if fio is not None and trace is not None:
+            raise self._refusal("fio", "a sweep has a trace or a job file", "expected one of them")
+        file = None if fio is None else JobFile.load(fio)
         taken: dict[str, int] = {}
         combinations = itertools.product(entries, *factors.values())
         for index, ((columns, entry), *levels) in enumerate(combinations):
@@ -159,6 +169,8 @@ class _Reader:
             shown = {name: level.shown for name, level in zip(factors, levels, strict=True)}
             written = {key: f"{self.name}: {key} = " for key in sets}
             job = Job(label, Source.of(config), set_list(sets), trace, written)
+            if file is not None:
+                job = running.on(job, file, self._text("section"))
             yield Planned(index, label, job, {**columns, **shown})
 
     def _check(
