@@ -16,6 +16,7 @@ from conftest import TINY, Ftlab
 
 import ftlab
 from ftlab import InputError
+from ftlab.base.quantities import in_bytes
 from ftlab.fio import options, quantities, running, sizes
 from ftlab.fio.jobfile import JobFile
 from ftlab.fio.plan import Plan, plan
@@ -777,6 +778,38 @@ def test_a_job_file_as_a_configuration(ftlab: Ftlab, tiny: Path, tmp_path: Path)
     assert "cannot be written" in ftlab("run", tiny, "--fio", job, "--write-config", tmp_path, code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("keys", "found", "expected"),
+    [
+        ('after = "c"', "names `c`, which is no tenant before it", "names of those before it"),
+        ('after = "endless"', "`endless`, which has no end", "`requests`, `volume` or `duration`"),
+        ('replay = "open"\nthink_after = 2', "no effect in an open loop", 'replay = "paced"'),
+        ('generator = "uniform"', "not two of them", "only one of"),
+        ('request_size = "4KiB"', "is not for jobs", "expected no `request_size`"),
+        ('job = "rw=reed"', "`rw` cannot be `reed`", "such as `read`"),
+        ('job = "rw=read size=1k"', "hold no request of 4096", "a larger `size`"),
+    ],
+)  # fmt: skip
+def test_keys_of_jobs_are_checked(keys: str, found: str, expected: str, tmp_path: Path, ftlab: Ftlab) -> None:
+    drive = TINY.partition("[workload]")[0].partition("[host]")[0]
+    first = '[[tenant]]\nname = "a"\njob = "rw=read size=64k"\n[[tenant]]\nname = "endless"\ngenerator = "uniform"\n'
+    path = tmp_path / "run.toml"
+    own = "" if keys.startswith("job") else 'job = "rw=read"\n'
+    path.write_text(f'{drive}{first}[[tenant]]\nname = "b"\n{own}{keys}\n', encoding="utf-8")
+    told = ftlab("run", path, code=2).stderr
+    assert found in told and expected in told
+
+
+def test_a_job_by_time_needs_an_end(tmp_path: Path, ftlab: Ftlab) -> None:
+    path = tmp_path / "run.toml"
+    drive = TINY.partition("[workload]")[0]
+    path.write_text(f'{drive}[workload]\njob = "rw=read time_based=1"\n', encoding="utf-8")
+    assert "a job that goes by time needs an end" in ftlab("run", path, code=2).stderr
+    path.write_text(f'{drive}[workload]\njob = "rw=rw time_based=1"\nrequests = 500\n', encoding="utf-8")
+    host = json.loads(ftlab("run", path, "--json").stdout)["host"]
+    assert host["reads"] + host["writes"] == 500
+
+
 def test_drives_are_compared_under_a_job_file(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(
@@ -787,11 +820,17 @@ def test_drives_are_compared_under_a_job_file(ftlab: Ftlab, tiny: Path, tmp_path
     )  # fmt: skip
     runs = json.loads(shown.stdout)["runs"]
     # The job has all of each drive.
-    written = [run["summary"]["host"]["bytes_written"] for run in runs] if isinstance(runs, list) else []
-    assert not written or (len(set(written)) == 2 and min(written) > 50 * MIB)
+    for run in runs:
+        host, device = run["summary"]["host"], run["summary"]["config"]["device"]
+        assert host["bytes_written"] == in_bytes(device["user_capacity"])
+    assert len({run["summary"]["host"]["bytes_written"] for run in runs}) == 2
     assert "without `--fio`" in ftlab("compare", tiny, tiny, "--section", "a", code=2).stderr
-    both = json.loads(ftlab("compare", tiny, "--fio", job, "--json").stdout)
-    assert both
+    # Of several jobs each is run alone too.
+    job.write_text("[a]\nrw=read\nsize=64k\n[b]\nrw=read\nsize=64k\n", encoding="utf-8")
+    labels = [
+        run["label"] for run in json.loads(ftlab("compare", tiny, "--fio", job, "--json").stdout)["runs"]
+    ]
+    assert len(labels) == 3
 
 
 def test_a_sweep_has_a_job_file(tiny: Path, tmp_path: Path) -> None:
