@@ -14,6 +14,7 @@ import samples
 
 import ftlab
 from ftlab import Comparison, Result
+from ftlab.base.quantities import in_bytes
 from ftlab.cli.main import main
 from ftlab.reports import cards
 from ftlab.results import pictures, text
@@ -175,3 +176,31 @@ def test_a_sweep_has_a_column_for_each_where_they_differ(
         head = next(line for line in capsys.readouterr().out.splitlines() if "WAF" in line)
         assert head.count("WAF") == heads
         assert ("WAF in pages" in head) == (heads == 2)
+
+
+@pytest.mark.parametrize("preset", ftlab.presets())
+def test_what_is_programmed_is_erased_in_the_end(preset: str) -> None:
+    """In the steady state as many pages are programmed as blocks that are erased have, in one unit for all of `flash`."""
+    device = ftlab.resolve(preset)["device"]
+    shape = {
+        "channels": 1,
+        "chips_per_channel": 2,
+        "dies_per_chip": 1,
+        "blocks_per_plane": 80,
+        "pages_per_block": 24,
+    }
+    page, blocks = in_bytes(device["page_size"]), 2 * 80 * device["planes_per_die"]
+    raw = blocks * 24 * page
+    user = raw * 4 // 5 // 2**20 * 2**20
+    sets: dict[str, object] = {f"device.{name}": value for name, value in shape.items()}
+    sets |= {
+        "device.user_capacity": f"{user}B", "device.over_provisioning": raw / user - 1, "run.executor": "count",
+        "ftl.gc_schedule": "threshold", "workload.footprint": f"{user}B", "workload.volume": f"{3 * user}B",
+        "workload.generator": "uniform", "workload.request_size": "4KiB", "workload.read_fraction": 0.0,
+        "run.precondition": {"random": f"{user}B"},
+    }  # fmt: skip
+    s = ftlab.run(preset, sets=sets).summary
+    flash, by_cause = s["flash"], s["flash"]["by_cause"].values()
+    assert flash["page_programs"] / (flash["block_erases"] * 24) == pytest.approx(1, abs=0.02)
+    assert flash["page_programs"] == sum(cause["programs"] for cause in by_cause)
+    assert s["waf"] == pytest.approx(flash["page_programs"] * page / s["host"]["bytes_written"], rel=1e-12)

@@ -75,7 +75,7 @@ pub(crate) fn measure(run: &EngineRun, state: &Path, requests: u64) -> Result<Me
 /// Runs a configuration for so many requests.
 pub(crate) fn carry_out(setup: &BenchSetup, requests: u64) -> Result<Measurement, Failure> {
     let config = configuration(setup, requests)?;
-    Ok(figures(&simulate(&config, None)?, device::space(&config).parts))
+    Ok(figures(&simulate(&config, None)?))
 }
 
 /// A configuration that ends after so many requests, whatever volume they come to.
@@ -90,14 +90,12 @@ pub(crate) fn configuration(setup: &BenchSetup, requests: u64) -> Result<Config,
     load(setup.preset, &sets)
 }
 
-/// The figures of a summary that the benchmark reports. Where so many map units are the parts of a flash page, they are one operation of the
-/// array, which programs them together.
-fn figures(summary: &Value, parts: u32) -> Measurement {
+/// The figures of a summary that the benchmark reports.
+fn figures(summary: &Value) -> Measurement {
     let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let cpu_s = number("/run/cpu_s");
-    let operations = [("page_reads", 1), ("page_programs", parts), ("block_erases", 1)]
-        .map(|(kind, together)| number(&format!("/flash/{kind}")) / f64::from(together));
-    let operations: f64 = operations.iter().sum();
+    let operations: f64 =
+        ["page_reads", "page_programs", "block_erases"].iter().map(|kind| number(&format!("/flash/{kind}"))).sum();
     let mut figures = Measurement::default();
     figures.set("ops_per_s", operations / cpu_s);
     figures.set("writes_per_s", number("/host/writes") / cpu_s);

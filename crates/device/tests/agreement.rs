@@ -198,8 +198,7 @@ fn agree_but_for_the_last_wordlines(seed: u64, config: &mut Config) {
         "write-hints" => 11,
         _ => 2,
     };
-    let parts = ftl::map_unit::size(config.ftl.get("map_unit")).map_or(1, |size| device.page_size / size);
-    let most = f64::from(active * planes * device.cell.bits() * parts);
+    let most = f64::from(active * planes * device.cell.bits());
     let more = filled(&count) - filled(&timed);
     assert!((0.0..=most).contains(&more), "case {seed}: {more} dummy pages more, and {most} at most");
 }

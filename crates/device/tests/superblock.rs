@@ -170,8 +170,8 @@ fn units_in_step_equal_those_of_wider_pages() {
         }
         for (path, lanes) in [
             ("gc.moved_pages", 1.0),
-            ("flash.page_programs", 1.0),
-            ("flash.by_cause.pad.programs", 1.0),
+            ("flash.page_programs", lanes),
+            ("flash.by_cause.pad.programs", lanes),
             ("flash.page_reads", lanes),
             ("flash.block_erases", lanes),
         ] {

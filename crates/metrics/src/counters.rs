@@ -213,7 +213,7 @@ impl Counters {
         self.of_kind(OpKind::Read)
     }
 
-    /// Pages programmed for any cause.
+    /// Pages programmed for any cause, or map units where several are a page.
     pub fn page_programs(&self) -> u64 {
         self.of_kind(OpKind::Program)
     }

@@ -26,14 +26,23 @@ pub struct RecordedShape {
     pub timed: bool,
     /// Bytes that the host may address.
     pub capacity_bytes: u64,
-    /// Bytes of a page of the flash, whatever is in step; or of a map unit below it.
+    /// Bytes of a page as programs are counted: of the flash, whatever is in step; or of a map unit below it.
     pub page_bytes: u64,
+    /// Bytes of a page of the flash.
+    pub flash_page_bytes: u64,
     /// Channels and planes in step. `channels` and `dies` count those that are in step with each other once.
     pub in_step: InStep,
     /// Pages are map units below the flash page.
     pub has_units: bool,
     /// A map unit has all the flash pages in step.
     pub has_wide_units: bool,
+}
+
+impl RecordedShape {
+    /// So many pages that were counted, in pages of the flash. Of one with map units for several causes each has its part.
+    pub fn flash_pages(&self, counted: u64) -> f64 {
+        (counted * self.page_bytes) as f64 / self.flash_page_bytes as f64
+    }
 }
 
 /// Programs and erases that were suspended for reads.
@@ -593,6 +602,7 @@ mod tests {
             timed,
             capacity_bytes: 100 * MIB,
             page_bytes: 16384,
+            flash_page_bytes: 16384,
             in_step: InStep::NONE,
             has_units: false,
             has_wide_units: false,

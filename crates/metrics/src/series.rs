@@ -191,6 +191,11 @@ pub(crate) fn table(
         let value = |(_, row): &(&'static str, &Interval)| f(&RowFigures { row, shape, start }).unwrap_or(f64::NAN);
         Column::F64(rows.iter().map(value).collect())
     };
+    // Whole numbers where programs are counted in pages of the flash.
+    let pages = |f: &dyn Fn(&Counters) -> u64| match shape.page_bytes == shape.flash_page_bytes {
+        true => count(f),
+        false => figure(&|row| Some(shape.flash_pages(f(&row.counters())))),
+    };
     let columns = vec![
         ("axis", Column::Text(rows.iter().map(|(name, _)| *name).collect())),
         ("start_s", figure(&|f| Some(f.since_start(f.row.start)))),
@@ -222,9 +227,9 @@ pub(crate) fn table(
         ("gc_per_gb", figure(&|f| ratio(f.counters().gc_invocations, f.counters().bytes_written).map(|r| r * 1e9))),
         ("gc_moved_pages", count(&|c| c.gc_moved_pages)),
         ("page_reads", count(&Counters::page_reads)),
-        ("page_programs", count(&Counters::page_programs)),
+        ("page_programs", pages(&Counters::page_programs)),
         ("host_page_reads", count(&|c| c.of(Cause::Host, OpKind::Read))),
-        ("host_page_programs", count(&|c| c.of(Cause::Host, OpKind::Program))),
+        ("host_page_programs", pages(&|c| c.of(Cause::Host, OpKind::Program))),
         ("erases", count(&Counters::block_erases)),
         ("refresh_erases", count(&|c| c.of(Cause::Refresh, OpKind::Erase))),
         ("multiplane_read_fraction", figure(&|f| f.counters().multiplane_fraction(OpKind::Read))),

@@ -7,7 +7,7 @@ use base::{Cause, OpKind, RequestKind};
 use serde_json::{Map, Value, json};
 
 use crate::counters::{Counters, ratio};
-use crate::recorder::{CacheMode, Recorder, Retried, Suspends};
+use crate::recorder::Recorder;
 use crate::usage::Usage;
 use crate::wear::Wear;
 
@@ -41,7 +41,7 @@ pub fn summary(report: &Report<'_>) -> Value {
         "seed": report.seed,
         "config": report.config,
         "host": host(recorder),
-        "flash": flash(counters, recorder.suspends(), recorder.cache_mode(), recorder.retried()),
+        "flash": flash(counters, recorder),
         "waf": counters.waf(recorder.shape().page_bytes),
         "waf_units": counters.waf_units(recorder.shape().has_wide_units),
         "gc": gc(counters),
@@ -52,7 +52,7 @@ pub fn summary(report: &Report<'_>) -> Value {
             "moves": counters.wear_moves,
         },
         "policy": report.policy,
-        "run": run(counters, &report.usage),
+        "run": run(counters, recorder, &report.usage),
     });
     if let (Some(split), Some(object)) = (&recorder.split, summary.as_object_mut()) {
         object.insert("latency_parts".into(), split.to_json());
@@ -107,25 +107,27 @@ fn host(recorder: &Recorder) -> Value {
 }
 
 /// `suspends.overhead_s`: array time in which neither the operation went on nor reads were taken.
-fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>, retried: Option<Retried>) -> Value {
+fn flash(c: &Counters, recorder: &Recorder) -> Value {
+    let (suspends, cache_mode, retried) = (recorder.suspends(), recorder.cache_mode(), recorder.retried());
+    let pages = |counted| in_pages(recorder, counted);
     let by_cause: Map<String, Value> = Cause::ALL
         .iter()
         .map(|&cause| {
             let figures = json!({
                 "reads": c.of(cause, OpKind::Read),
-                "programs": c.of(cause, OpKind::Program),
+                "programs": pages(c.of(cause, OpKind::Program)),
                 "erases": c.of(cause, OpKind::Erase),
-                "copybacks": c.copybacks[cause as usize],
+                "copybacks": pages(c.copybacks[cause as usize]),
             });
             (cause.name().to_string(), figures)
         })
         .collect();
     json!({
         "page_reads": c.page_reads(),
-        "page_programs": c.page_programs(),
+        "page_programs": pages(c.page_programs()),
         "block_erases": c.block_erases(),
-        "copybacks": c.copybacks.iter().sum::<u64>(),
-        "reprograms": c.reprograms,
+        "copybacks": pages(c.copybacks.iter().sum()),
+        "reprograms": pages(c.reprograms),
         "first_passes": c.first_passes,
         "by_cause": by_cause,
         "multiplane": {
@@ -149,6 +151,12 @@ fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>
             "lost": retried.map(|all| all.lost),
         },
     })
+}
+
+/// Pages that were counted, in pages of the flash: a whole number, unless a page has map units for several causes.
+fn in_pages(recorder: &Recorder, counted: u64) -> Value {
+    let pages = recorder.shape().flash_pages(counted);
+    if pages.fract() == 0.0 { json!(pages as u64) } else { json!(pages) }
 }
 
 fn gc(c: &Counters) -> Value {
@@ -189,13 +197,14 @@ fn die(recorder: &Recorder) -> Value {
     json!({ "read": read, "program": program, "erase": erase, "idle": (1.0 - read - program - erase).max(0.0) })
 }
 
-fn run(c: &Counters, usage: &Usage) -> Value {
-    let per_cpu_second = |count: u64| (usage.cpu_s > 0.0).then(|| count as f64 / usage.cpu_s);
+fn run(c: &Counters, recorder: &Recorder, usage: &Usage) -> Value {
+    let per_cpu_second = |count: f64| (usage.cpu_s > 0.0).then(|| count / usage.cpu_s);
+    let flash_ops = (c.page_reads() + c.block_erases()) as f64 + recorder.shape().flash_pages(c.page_programs());
     json!({
         "wall_s": usage.wall_s,
         "cpu_s": usage.cpu_s,
-        "host_requests_per_s": per_cpu_second(c.requests()),
-        "flash_ops_per_s": per_cpu_second(c.flash_ops()),
+        "host_requests_per_s": per_cpu_second(c.requests() as f64),
+        "flash_ops_per_s": per_cpu_second(flash_ops),
         "peak_rss_mb": usage.peak_rss_mb,
     })
 }
@@ -213,6 +222,7 @@ mod tests {
             timed,
             capacity_bytes: 1 << 30,
             page_bytes: 32768,
+            flash_page_bytes: 32768,
             in_step: InStep::NONE,
             has_units: false,
             has_wide_units: false,

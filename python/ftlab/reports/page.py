@@ -20,7 +20,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """A page fetches nothing, and a browser sees to it."""
 
 WORDS = (
-    "MB and GB are 10⁶ and 10⁹ bytes; WAF is pages programmed for any cause ÷ pages programmed for the host; "
+    "MB and GB are 10⁶ and 10⁹ bytes; WAF is bytes programmed for any cause ÷ bytes that the host wrote; "
     "over-provisioning (OP) is spare ÷ user capacity."
 )
 """The notes for a reader of the figures."""

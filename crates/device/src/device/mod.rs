@@ -77,6 +77,7 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
         timed,
         capacity_bytes: config.device.user_capacity,
         page_bytes: gang::parts_of_page(config, geometry).size,
+        flash_page_bytes: config.device.page_size.into(),
         in_step: config.in_step(),
         has_units: geometry.parts > 1,
         has_wide_units: geometry.parts == 1

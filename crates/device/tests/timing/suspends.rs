@@ -234,7 +234,7 @@ fn units_gather_while_an_erase_goes_on() {
     // It never comes; or the host waits for the first.
     let (summary, ..) = erased_on(&config, &four("Write", 100_000)[..3]);
     assert_eq!(latency(&summary), PAD_AFTER + LATENCY + program);
-    assert_eq!(figure(&summary, "flash.by_cause.pad.programs"), 1.0);
+    assert_eq!(figure(&summary, "flash.by_cause.pad.programs"), 0.25);
     let (summary, ..) = erased_on(&config, &[(ms, "FUA", 4)]);
     assert_eq!((latency(&summary), suspends(&summary).1), (LATENCY + program, 1.0));
     // Of two flash pages the second one waits for the end of the erase, and goes before what comes then.
