@@ -15,7 +15,7 @@ pub static PROGRAMMING: FeatureKey = FeatureKey {
             doc: "All pages of a wordline at once, with one program time; until the last one is there, the others wait in the controller.",
             params: &[pad_after(
                 1_000,
-                "A wordline with a page that the host waits for is filled up with dummy pages after so long.",
+                "Without a write buffer: a wordline with a page that the host waits for is filled up with dummy pages after so long.",
             )],
         },
         Choice {
@@ -30,7 +30,8 @@ pub static PROGRAMMING: FeatureKey = FeatureKey {
                 },
                 pad_after(
                     20_000,
-                    "A wordline with a page that the host waits for, and the next one, are filled up with dummy pages after so long.",
+                    "Without a write buffer: a wordline with a page that the host waits for, and the next one, are filled up with dummy pages after so \
+                     long.",
                 ),
             ],
         },

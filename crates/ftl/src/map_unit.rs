@@ -27,7 +27,7 @@ const PAD_AFTER: Param = Param {
         min: Duration(1),
         max: Duration::from_us(1_000_000_000),
     },
-    doc: "A flash page with a unit that the host waits for is filled up with dummy units after so long (executor `timed`).",
+    doc: "Without a write buffer: a flash page with a unit that the host waits for is filled up with dummy units after so long (executor `timed`).",
 };
 
 const fn of(name: &'static str) -> Choice {

@@ -574,7 +574,7 @@ def _handles(summary: Mapping[str, Any]) -> str:
     padding = flash["by_cause"].get("pad", {}).get("programs", 0) / max(1, flash["page_programs"])
     if padding > MUCH_PADDING:
         text += f"\n  {percent(padding)} of all programs are dummy units: a flash page has data of one {HANDLES[name]},"
-        text += "\n  and is closed before it is full; set a larger `pad_after` of `ftl.map_unit`"
+        text += "\n  and is filled up where the host waits for them: a protected write buffer has it wait for none"
     if updates := found.get("handle_updates"):
         units, pages = count(found["unfinished_units"]), count(found["unwritten_pages"])
         text += f"\n  {count(updates)} updates of handles left {units} reclaim units before they were full,"

@@ -27,8 +27,8 @@ const PARAMS: &[Param] = &[
     Param::word(
         "flush",
         &["full", "free"],
-        "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them. How \
-         full the buffer is then tells how much the host asks for. Without time, that is under `count` and `device`, `free` is `full`.",
+        "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them and there \
+         are as many as it programs together. How full the buffer is then tells how much the host asks for. Without time, that is under `count` and `device`, `free` is `full`.",
     ),
     Param::word(
         "reads",

@@ -37,9 +37,11 @@ impl Links {
 struct Ends {
     oldest: u32,
     youngest: u32,
+    /// Pages between them, with both.
+    pages: u32,
 }
 
-const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE };
+const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE, pages: 0 };
 
 /// The ends of the lists.
 #[derive(Clone)]
@@ -60,6 +62,12 @@ impl Lists {
         some(self.queues[queue.index()].oldest)
     }
 
+    /// Waiting pages of a queue.
+    #[inline]
+    pub(super) fn waiting(&self, queue: Queue) -> u32 {
+        self.queues[queue.index()].pages
+    }
+
     /// The oldest waiting page of all.
     #[inline]
     pub(super) fn oldest(&self) -> Option<u32> {
@@ -76,6 +84,7 @@ impl Lists {
         for list in [OF_QUEUE, OF_ALL] {
             let ends = self.ends(list, queue);
             let older = std::mem::replace(&mut ends.youngest, page);
+            ends.pages += 1;
             match older {
                 NONE => ends.oldest = page,
                 _ => pages[older as usize].links.0[list].younger = page,
@@ -90,6 +99,7 @@ impl Lists {
         for list in [OF_QUEUE, OF_ALL] {
             let ends = self.ends(list, queue);
             let younger = std::mem::replace(&mut ends.oldest, page);
+            ends.pages += 1;
             match younger {
                 NONE => ends.youngest = page,
                 _ => pages[younger as usize].links.0[list].older = page,
@@ -103,6 +113,7 @@ impl Lists {
         let queue = pages[page as usize].queue;
         for list in [OF_QUEUE, OF_ALL] {
             let ListLink { older, younger } = pages[page as usize].links.0[list];
+            self.ends(list, queue).pages -= 1;
             match older {
                 NONE => self.ends(list, queue).oldest = younger,
                 _ => pages[older as usize].links.0[list].younger = younger,

@@ -22,6 +22,7 @@ use self::lists::{Links, Lists, OF_ALL, OF_QUEUE};
 pub(crate) use self::pieces::{Pieces, Written};
 use crate::device::Device;
 use crate::pages::{Parts, Share, Span};
+use crate::timed::chip::one_shot;
 
 /// Where a buffered page stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,8 @@ struct BufferShape {
     channels: Vec<u32>,
     /// As many pages as can be on their way at once.
     planes: u32,
+    /// Pages that the array programs together.
+    row: u32,
 }
 
 /// The buffer.
@@ -87,8 +90,12 @@ pub(crate) struct Buffer {
     one_order: bool,
     /// The buffer is full, or a write waits for room: pages may leave.
     pub(crate) flushing: bool,
-    /// True if pages leave whenever a die is free.
+    /// True if pages leave whenever a die is free and there are as many as it programs together.
     pub(crate) drains: bool,
+    /// Pages that are programmed together; one where pages leave in one order over all dies.
+    row: u32,
+    /// By queue: pages that are still to leave for a row that others have left for.
+    open: Vec<u32>,
     /// True if buffered data are durable.
     pub(crate) is_protected: bool,
     pages: Vec<BufferedPage>,
@@ -109,7 +116,8 @@ impl Buffer {
     fn new(selection: &Selection, parts: Parts, shape: BufferShape) -> Buffer {
         let capacity = (selection.size("size") / parts.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
-        let BufferShape { queues, channels, planes } = shape;
+        let BufferShape { queues, channels, planes, row } = shape;
+        let one_order = selection.word("order") == "global";
         let releases_early = selection.word("release") == "transferred";
         // What takes no room any more still has its place.
         let places = capacity as usize + if releases_early { planes as usize } else { 0 };
@@ -122,9 +130,11 @@ impl Buffer {
             reads_wait: selection.word("reads") == "wait",
             accepted: 0,
             moves_hits: selection.name == "lru",
-            one_order: selection.word("order") == "global",
+            one_order,
             flushing: false,
             drains: selection.word("flush") == "free",
+            row: if one_order { 1 } else { row },
+            open: vec![0; queues as usize],
             is_protected: is_protected(selection),
             pages: Vec::with_capacity(places),
             free: Vec::with_capacity(places),
@@ -289,8 +299,20 @@ impl Buffer {
     #[inline]
     pub(crate) fn next_of(&self, queue: Queue) -> Option<u32> {
         let page = self.lists.oldest_of(queue)?;
-        let leaves = (self.flushing || self.is_due(page)) && !(self.one_order && self.oldest() != Some(page));
+        let leaves = (self.flushing || self.fills_row(queue) || self.is_due(page))
+            && !(self.one_order && self.oldest() != Some(page));
         leaves.then_some(page)
+    }
+
+    /// Pages of a queue complete a row that was begun, or are a row.
+    #[inline]
+    fn fills_row(&self, queue: Queue) -> bool {
+        self.open[queue.index()] > 0 || self.drains && self.lists.waiting(queue) >= self.row
+    }
+
+    /// The row is filled up that pages of a queue had left for.
+    pub(crate) fn close_row(&mut self, queue: Queue) {
+        self.open[queue.index()] = 0;
     }
 
     /// The logical pages of the two oldest waiting pages of a queue, which leave next.
@@ -331,6 +353,8 @@ impl Buffer {
     pub(crate) fn hand_over(&mut self, page: u32, transaction: u32) {
         assert_eq!(self.pages[page as usize].state, PageState::Waiting, "a page leaves once");
         self.lists.remove(&mut self.pages, page);
+        let open = &mut self.open[self.pages[page as usize].queue.index()];
+        *open = if *open == 0 { self.row } else { *open } - 1;
         self.pages[page as usize].state = PageState::Handed(transaction);
     }
 
@@ -412,7 +436,8 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Option<Buffer> {
         None => allocation.all_queues().map(channel_of).collect(),
         Some(_) => Vec::new(),
     };
-    let shape = BufferShape { queues: allocation.queues(), channels, planes: geometry.planes() };
+    let row = one_shot::program_unit(config).slots;
+    let shape = BufferShape { queues: allocation.queues(), channels, planes: geometry.planes(), row };
     let buffer = Buffer::new(selection, device.parts, shape);
     device.recorder.watch_buffer(buffer.capacity, buffer.dirty.len());
     Some(buffer)

@@ -27,7 +27,7 @@ impl Model {
     fn new(policy: &str, params: [(&'static str, ParamValue); 3]) -> Model {
         let mut selection = Selection::default_of(SEAM.find(policy).expect("a choice"));
         params.iter().for_each(|(name, value)| selection.set(name, *value));
-        let shape = BufferShape { queues: QUEUES, channels: vec![0, 1, 1], planes: QUEUES };
+        let shape = BufferShape { queues: QUEUES, channels: vec![0, 1, 1], planes: QUEUES, row: 1 };
         let mut buffer = Buffer::new(&selection, Parts::new(LANES, 512), shape);
         buffer.flushing = true;
         let none = || vec![0; LPNS as usize];

@@ -464,7 +464,31 @@ impl Host {
 
     /// The host may wait until a write is programmed.
     pub(super) fn may_await(&self) -> bool {
-        !self.requests.flushes.is_empty() || self.buffer.as_ref().is_none_or(|buffer| !buffer.urgent.is_empty())
+        !self.requests.flushes.is_empty() || self.buffer.as_ref().is_none_or(|buffer| buffer.may_await())
+    }
+
+    /// True if pages have left the write buffer since it was looked at. Where they wait for others no event says so, and requests may
+    /// have waited for them, or rows of other dies.
+    pub(super) fn has_placed(&self) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| buffer.has_changed())
+    }
+
+    /// Nothing else happens any more: has the rows filled up in which pages of the write buffer wait. Returns whether that was not done before.
+    #[cold]
+    pub(super) fn fill_rows_up(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
+        context.assembles() && self.buffer.as_mut().is_some_and(|buffer| buffer.fill_rows_up(context))
+    }
+
+    /// True if the write buffer needs the room of pages that wait in the controller for others, and nothing else gives it any.
+    pub(super) fn holds_up(&self, context: &Context<'_, impl Plan>) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| buffer.holds_up(context))
+    }
+
+    /// A row of pages that came through a queue is filled up.
+    pub(super) fn close_row(&mut self, queue: Queue) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.close_row(queue);
+        }
     }
 
     /// The host waits until a write is programmed: because of FUA, or of a FLUSH.
@@ -476,7 +500,7 @@ impl Host {
         }
     }
 
-    /// True if pages wait for a queue, ready or not.
+    /// True if pages wait for a queue, ready or not, and not for others of their row.
     pub(super) fn has_pages(&self, queues: &Queues, queue: Queue) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_waiting(queue));
         buffered || queues.writes(queue).first().is_some()

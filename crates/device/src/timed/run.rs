@@ -86,6 +86,9 @@ impl<P: Plan> Timed<'_, '_, P> {
                 // write buffer was full, and its flush has begun.
                 return Ok(true);
             }
+            if self.context.plan.has().buffer && self.context.assembles() && self.host.has_placed() {
+                return Ok(true);
+            }
             if has_admitted && self.host.is_idle(&self.context.plan) {
                 self.drain();
                 if self.host.flush_at_the_end(&mut self.context) {
@@ -104,7 +107,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             if finds_due {
                 self.find_due();
             }
-            let Some(now) = self.backend.next_instant() else { return Ok(false) };
+            let Some(now) = self.backend.next_instant() else { return Ok(self.host.fill_rows_up(&mut self.context)) };
             self.context.now = now;
             if self.is_cut() {
                 return Ok(false);
@@ -296,7 +299,9 @@ impl<P: Plan> Timed<'_, '_, P> {
         for queue in self.context.queues.all() {
             while self.backend.idle.has(queue) && self.host.has_writes(&self.context.queues, queue) {
                 let accepts = |die| dynamic.peek_domain_of(&self.context.device.ftl, die).is_some();
-                let Some(die) = self.backend.idle.next(queue, accepts) else { break };
+                let begun = P::Chip::with_open_row(&self.context, queue);
+                let begun = begun.filter(|&die| self.backend.is_idle(die) && accepts(die));
+                let Some(die) = begun.or_else(|| self.backend.idle.next(queue, accepts)) else { break };
                 let queues = &self.context.queues;
                 if !self.context.plan.has().mechanisms && queues.writes(queue).all_wait() && !queues.is_woken(die) {
                     // It has nothing else to do either.

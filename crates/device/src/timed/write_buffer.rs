@@ -10,7 +10,7 @@ use base::{Lpn, Queue, RequestKind};
 use ftl::HostWrite;
 
 use super::context::Context;
-use super::plan::Plan;
+use super::plan::{Chip, Plan};
 use super::queues::{RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
 use crate::buffer::{self, Buffer, BufferedPage, PageState};
@@ -30,7 +30,11 @@ pub(super) struct WriteBuffer {
     /// True if a page began to be programmed, or left room, since those who wait were looked at.
     has_changed: bool,
     /// Writes with FUA, with the buffered pages that they wait for: page, request.
-    pub(super) urgent: Vec<(u32, RequestId)>,
+    urgent: Vec<(u32, RequestId)>,
+    /// The host is done.
+    is_over: bool,
+    /// Nothing happened any more, and rows are filled up whoever may come: until a page is programmed.
+    stands_still: bool,
 }
 
 impl WriteBuffer {
@@ -46,6 +50,8 @@ impl WriteBuffer {
             waits_for_room: false,
             has_changed: false,
             urgent: Vec::new(),
+            is_over: false,
+            stands_still: false,
         }
     }
 
@@ -105,9 +111,20 @@ impl WriteBuffer {
         self.buffer.next_of(queue).is_some()
     }
 
-    /// True if pages wait in the buffer for a queue.
+    /// True if pages wait in the buffer for a queue: not those that wait for others of a row, where only rows leave.
     pub(super) fn has_waiting(&self, queue: Queue) -> bool {
-        self.buffer.has_waiting(queue)
+        if self.buffer.drains { self.would_leave(queue) } else { self.buffer.has_waiting(queue) }
+    }
+
+    /// The row is filled up that pages of a queue had left for.
+    pub(super) fn close_row(&mut self, queue: Queue) {
+        self.buffer.close_row(queue);
+    }
+
+    /// True if room is needed and all pages have left the buffer, so that it comes of programs alone.
+    #[inline]
+    pub(super) fn is_out_of_pages(&self) -> bool {
+        self.buffer.flushing && self.buffer.oldest().is_none()
     }
 
     /// Takes note of a request that comes. Returns whether it has to take its turn.
@@ -343,23 +360,35 @@ impl WriteBuffer {
             // A trim may wait too, but not for room.
             requests.get(request).kind == RequestKind::Write
         });
-        let flushing = self.buffer.drains || waits || self.buffer.room() == 0;
+        let flushing = waits || self.buffer.room() == 0;
         let begins = flushing && !self.buffer.flushing;
         self.buffer.flushing = flushing;
         if begins {
             self.wake_waiting(context);
         }
+        let is_awaited = !self.urgent.is_empty() || self.is_over || !requests.flushes.is_empty();
+        if is_awaited || self.holds_up(context) {
+            // Rows that are to be filled up may have waited for a write that another die has taken.
+            context.flush_waits();
+        }
+    }
+
+    /// True if room is needed and all buffered pages wait in the controller for others of their rows, which do not come.
+    pub(super) fn holds_up<P: Plan>(&self, context: &Context<'_, P>) -> bool {
+        self.stands_still
+            || self.is_out_of_pages() && P::Chip::waiting_of_host(context) == Some(self.buffer.unprogrammed())
     }
 
     /// The host is done: what is buffered is written too, and does not count as time. Returns whether this
     /// begins now.
     pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
         context.device.recorder.buffer_finish(context.now);
-        if self.buffer.oldest().is_none() || self.buffer.oldest_due().is_some() {
+        if std::mem::replace(&mut self.is_over, true) || self.buffer.unprogrammed() == 0 {
             return false;
         }
         self.buffer.flush();
         self.wake_waiting(context);
+        context.flush_waits();
         true
     }
 
@@ -402,7 +431,7 @@ impl WriteBuffer {
 
     /// A page was programmed.
     pub(super) fn page_programmed(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32) {
-        self.has_changed = true;
+        (self.has_changed, self.stands_still) = (true, false);
         let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
         self.page_done(context, requests, page, left);
     }
@@ -412,9 +441,28 @@ impl WriteBuffer {
         self.urgent.iter().filter(move |(waited_for, _)| *waited_for == page).map(|&(_, request)| request)
     }
 
-    /// The host waits until a page is programmed.
+    /// Pages may be awaited.
+    pub(super) fn may_await(&self) -> bool {
+        !self.urgent.is_empty() || self.is_over || self.stands_still || self.is_out_of_pages()
+    }
+
+    /// Has rows filled up in which pages wait. Returns whether that was not done before.
+    pub(super) fn fill_rows_up(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
+        let begins = self.buffer.unprogrammed() > 0 && !std::mem::replace(&mut self.stands_still, true);
+        context.queues.wake_all();
+        begins
+    }
+
+    /// Rows are filled up whoever may come.
+    pub(super) fn stands_still(&self) -> bool {
+        self.stands_still
+    }
+
+    /// The host waits until a page is programmed, or is done.
     pub(super) fn is_awaited(&self, requests: &Requests, page: u32) -> bool {
-        self.waiting_for(page).next().is_some() || requests.have_flush_behind(self.buffer.page(page).flushes.into())
+        self.is_over
+            || self.waiting_for(page).next().is_some()
+            || requests.have_flush_behind(self.buffer.page(page).flushes.into())
     }
 
     /// Tells those who wait for a page: writes with FUA, and flushes that began while it was buffered.

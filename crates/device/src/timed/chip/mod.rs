@@ -18,7 +18,7 @@ mod slow_die;
 mod suspend;
 mod transfer;
 
-use base::{Die, Domain, Duration, Instant, Ppn, Unit};
+use base::{Die, Domain, Duration, Instant, Ppn, Queue, Unit};
 use config::Config;
 
 use super::Timed;
@@ -129,6 +129,12 @@ asked! {
     /// A power cut in the middle of a command tears nothing: what it programs was not there before, and is lost as a whole.
     any tears_nothing(context: &Context<'_, P>, command: &Command) -> bool;
 
+    /// Pages of the host that are placed and wait for others.
+    first waiting_of_host(context: &Context<'_, P>) -> Option<u32>;
+
+    /// The die on which the last page of a shared queue waits for others.
+    first with_open_row(context: &Context<'_, P>, queue: Queue) -> Option<Die>;
+
     /// Pages are placed on a die that are programmed before any other is placed there.
     any programs_first(context: &Context<'_, P>, die: Die) -> bool;
 
@@ -199,7 +205,7 @@ asked! {
 
     /// Pages of the host have waited on a die for long enough, or the host waits for them: builds the program of dummy pages that are
     /// placed for their sake. Returns whether there are such pages, besides those of domains that a victim is erased for.
-    any fills_up(context: &mut Context<'_, P>, host: &Host, die: Die, command: &mut Command) -> bool;
+    any fills_up(context: &mut Context<'_, P>, host: &mut Host, die: Die, command: &mut Command) -> bool;
 
     /// An erase waits for pages that are placed and not programmed.
     all erase_waits(context: &mut Context<'_, P>, unit: Unit);

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use base::programming::PROGRAMMING;
 use base::scope::{Area, Scope, Scoped};
-use base::{Block, Cause, Die, Duration, Instant, Page, Ppn, Unit};
+use base::{Block, Cause, Die, Duration, Instant, Page, Ppn, Queue, Unit};
 use config::model;
 use ftl::ProgramUnit;
 
@@ -55,7 +55,9 @@ struct Due {
 
 /// The incomplete wordlines of all dies.
 pub(in crate::timed) struct Wordlines {
-    pad_after: Duration,
+    /// How long a page that the host waits for does before its wordline is filled up. With a write buffer the host waits for no page, and a
+    /// FLUSH for no time.
+    pad_after: Option<Duration>,
     /// Where wordlines wait until they are filled up.
     due_line: Line,
     /// The time that the array takes for each of two passes.
@@ -72,6 +74,8 @@ pub(in crate::timed) struct Wordlines {
     due: VecDeque<Due>,
     /// Wordlines that are to be filled up, by a page of theirs, and some that were.
     overdue: Vec<Due>,
+    /// By shared queue, the die on which its last page waits for others.
+    open: Vec<Option<Die>>,
 }
 
 impl Wordlines {
@@ -88,7 +92,7 @@ impl Wordlines {
         let (is_on, twice) = (pad_after(config).is_some(), is_twice(&config.device));
         let of_passes = if twice { dies as usize } else { 0 };
         Wordlines {
-            pad_after: due.time,
+            pad_after: (config.ftl.get("write_buffer").name == "none").then_some(due.time),
             due_line: due.line,
             passes,
             waiting: vec![Vec::new(); if is_on { dies as usize } else { 0 }],
@@ -97,6 +101,7 @@ impl Wordlines {
             again: vec![VecDeque::new(); of_passes],
             due: VecDeque::new(),
             overdue: Vec::new(),
+            open: Vec::new(),
         }
     }
 
@@ -137,9 +142,13 @@ impl Wordlines {
             let InProgram { program, ends_wordline, completes } = flash.in_program(item.ppn);
             let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
             let is_first = || !waiting.iter().any(|other| other.program == program && is_of_host(&other.item));
-            if is_of_host(&item) && is_first() && !is_settled(self.twice, flash, program) {
+            if let Some(pad_after) = self.pad_after
+                && is_of_host(&item)
+                && is_first()
+                && !is_settled(self.twice, flash, program)
+            {
                 let erases = flash.erases_of(item.ppn);
-                self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, program, erases });
+                self.due.push_back(Due { at: now + pad_after, die, page: item.ppn, program, erases });
             }
             waiting.push(WaitingPage { item, cause: command.cause_at(at), program, ends_wordline });
             if completes {
@@ -206,6 +215,19 @@ impl Wordlines {
             command.end_wordline();
         }
         true
+    }
+
+    /// The last page of a shared queue went to a die, where it waits for others or not.
+    fn note_open(&mut self, queue: Queue, die: Die, waits: bool) {
+        if self.open.len() <= queue.index() {
+            self.open.resize(queue.index() + 1, None);
+        }
+        let open = &mut self.open[queue.index()];
+        if waits {
+            *open = Some(die);
+        } else if *open == Some(die) {
+            *open = None;
+        }
     }
 
     /// When the next wordline is due.

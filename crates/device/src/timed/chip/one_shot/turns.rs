@@ -1,6 +1,6 @@
 //! Turns in the life of a die at which wordlines are gathered, filled up, or programmed a second time.
 
-use base::{Cause, Die, OpKind, Ppn, Unit};
+use base::{Cause, Die, OpKind, Ppn, Queue, Unit};
 use config::Config;
 
 use super::{Wordlines, check, is_configured, is_settled, is_twice, pad_after, times_of_passes};
@@ -126,6 +126,7 @@ impl Chip<Any> for Wordlines {
             command.set_wordlines(|ppn| context.device.flash.is_last_of_wordline(ppn));
             return false;
         }
+        note_open(context, die, command);
         let (is_whole, due) = context.chip.wordlines.gather(&context.device.flash, die, command, context.now);
         if !is_whole {
             context.queues.wake(die);
@@ -134,6 +135,16 @@ impl Chip<Any> for Wordlines {
             bus.set_timer_of_chip(context.chip.wordlines.due_line, at);
         }
         !is_whole
+    }
+
+    fn waiting_of_host(context: &Context<'_>) -> Option<u32> {
+        let Context { chip, device, .. } = context;
+        let of_die = |die| chip.wordlines.waiting_of_host(die).count() as u32;
+        chip.wordlines.are_on().then(|| device.flash.geometry().all_dies().map(of_die).sum())
+    }
+
+    fn with_open_row(context: &Context<'_>, queue: Queue) -> Option<Die> {
+        *context.chip.wordlines.open.get(queue.index())?
     }
 
     fn gives_up(context: &mut Context<'_>, unit: Unit, pages: &mut Vec<Item>) {
@@ -162,7 +173,7 @@ impl Chip<Any> for Wordlines {
         true
     }
 
-    fn fills_up(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
+    fn fills_up(context: &mut Context<'_>, host: &mut Host, die: Die, command: &mut Command) -> bool {
         let wordlines = &context.chip.wordlines;
         let is_due = wordlines.overdue.iter().any(|due| due.die == die);
         (is_due || host.may_await() && wordlines.are_on()) && fill_overdue(context, host, die, command)
@@ -179,7 +190,18 @@ impl Chip<Any> for Wordlines {
     }
 }
 
-/// A page of a die whose wordline is to be filled up, or the next one. For FUA and a FLUSH it is if no write comes that would complete it.
+/// Takes note of the die of the last page that a command has of a shared queue, if it waits there for others.
+fn note_open(context: &mut Context<'_>, die: Die, command: &Command) {
+    let Some(dynamic) = context.device.allocation.dynamic() else { return };
+    let is_of_host = |item: &&Item| matches!(item.carried, Carried::Transaction(_));
+    if let Some(last) = command.items().iter().rfind(is_of_host) {
+        let waits = !context.device.flash.in_program(last.ppn).completes;
+        context.chip.wordlines.note_open(dynamic.queue_of_die(die), die, waits);
+    }
+}
+
+/// A page of a die whose wordline is to be filled up, or the next one. For FUA, a FLUSH and the room of a write buffer it is if no write comes
+/// that would complete it.
 /// Pages that lie beside an erase that was begun wait for that.
 fn overdue(context: &Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     let Context { device, queues, chip, .. } = context;
@@ -192,21 +214,33 @@ fn overdue(context: &Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     if !host.may_await() {
         return None;
     }
+    let holds_up = host.holds_up(context);
     // Few are awaited, which is soon asked.
-    let awaited = chip.wordlines.waiting_of_host(die).filter(|&(write, _)| host.awaits(queues, write));
+    let awaited = chip.wordlines.waiting_of_host(die).filter(|&(write, _)| holds_up || host.awaits(queues, write));
     let unsettled = awaited.filter(|(_, page)| !is_settled(chip.wordlines.are_twice(), &device.flash, page.program));
     unsettled.map(|(_, page)| page.item.ppn).find(|&page| {
         let queue = context.queue_of(domain_of(page));
         let nobody_comes = !host.would_leave(queue) && queues.writes(queue).first().is_none();
-        nobody_comes && can_be_programmed(page)
+        (nobody_comes || host.buffer().is_some_and(|buffer| buffer.stands_still())) && can_be_programmed(page)
     })
 }
 
 /// Fills up a wordline of a die that is overdue. Returns whether there is one.
 #[inline(never)]
-fn fill_overdue(context: &mut Context<'_>, host: &Host, die: Die, command: &mut Command) -> bool {
+fn fill_overdue(context: &mut Context<'_>, host: &mut Host, die: Die, command: &mut Command) -> bool {
     let page = overdue(context, host, die).filter(|_| !Features::programs_first(context, die));
-    page.map(|page| fill_wordline(context, command, page)).is_some()
+    let Some(page) = page else { return false };
+    let geometry = context.device.flash.geometry();
+    let queue = context.queue_of(geometry.domain_of_unit(geometry.unit_of(page)));
+    let program = context.device.flash.in_program(page).program;
+    if context.chip.wordlines.waiting_of_host(die).any(|(_, waiting)| waiting.program == program) {
+        host.close_row(queue);
+        if context.queues.are_shared() {
+            context.chip.wordlines.note_open(queue, die, false);
+        }
+    }
+    fill_wordline(context, command, page);
+    true
 }
 
 /// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
