@@ -180,7 +180,7 @@ def test_a_sweep_has_a_column_for_each_where_they_differ(
 
 @pytest.mark.parametrize("preset", ftlab.presets())
 def test_what_is_programmed_is_erased_in_the_end(preset: str) -> None:
-    """In the steady state as many pages are programmed as blocks that are erased have, in one unit for all of `flash`."""
+    """In the steady state as many pages are programmed as the erased blocks have, in one unit for all of `flash`."""
     device = ftlab.resolve(preset)["device"]
     shape = {
         "channels": 1,
