@@ -191,11 +191,12 @@ def test_what_is_programmed_is_erased_in_the_end(preset: str) -> None:
     }
     page, blocks = in_bytes(device["page_size"]), 2 * 80 * device["planes_per_die"]
     raw = blocks * 24 * page
-    user = raw * 4 // 5 // 2**20 * 2**20
+    user = raw * 3 // 4 // 2**20 * 2**20
     sets: dict[str, object] = {f"device.{name}": value for name, value in shape.items()}
     sets |= {
         "device.user_capacity": f"{user}B", "device.over_provisioning": raw / user - 1, "run.executor": "count",
-        "ftl.gc_schedule": "threshold", "workload.footprint": f"{user}B", "workload.volume": f"{3 * user}B",
+        "ftl.gc_schedule": {"threshold": {"free_blocks": 4}}, "ftl.paired_page": "none", "ftl.migration": "off-chip",
+        "workload.footprint": f"{user}B", "workload.volume": f"{3 * user}B",
         "workload.generator": "uniform", "workload.request_size": "4KiB", "workload.read_fraction": 0.0,
         "run.precondition": {"random": f"{user}B"},
     }  # fmt: skip
