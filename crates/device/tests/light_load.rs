@@ -1,10 +1,8 @@
 //! Write amplification where the host asks for little: pages leave the write buffer in whole rows, and rows are filled up for a FLUSH, FUA and
 //! room alone.
 
-mod common;
-
+use crate::common::*;
 use base::{Cell, ParamValue, ProgramOrder};
-use common::*;
 use config::Config;
 use config::model::{Checks, Executor, Payload, Replay};
 

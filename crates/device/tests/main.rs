@@ -18,6 +18,7 @@ mod features;
 mod golden;
 mod hybrid;
 mod layering;
+mod light_load;
 mod limits;
 mod map_unit;
 mod migration;
