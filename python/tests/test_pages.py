@@ -58,7 +58,9 @@ def test_code_to_paste_is_a_file_that_is_compiled() -> None:
     quoted_files = re.findall(r"^`(crates/\S+\.rs)`:\n\n```rust\n(.*?)^```$", page, re.M | re.S)
     assert [Path(name).name for name, _ in quoted_files] == ["blank.rs"] * 3
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")]
-    assert sum(page.read_text(encoding="utf-8").count("```rust") for page in pages) == 3, "code that nobody compiles"
+    assert sum(page.read_text(encoding="utf-8").count("```rust") for page in pages) == 3, (
+        "code that nobody compiles"
+    )
     for name, code in quoted_files:
         assert (ROOT / name).read_text(encoding="utf-8") == code, f"{name} is not what the page has"
         assert "#[cfg(test)]\nmod blank;" in (ROOT / name).with_name("mod.rs").read_text(encoding="utf-8")
