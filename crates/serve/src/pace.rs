@@ -72,6 +72,15 @@ struct PaceCounts {
     behind_max_ns: AtomicU64,
 }
 
+impl PaceCounts {
+    /// An answer that was due then has gone out.
+    fn answered(&self, due: Instant) {
+        let behind = due.elapsed();
+        self.late.fetch_add(u64::from(behind > LATE), Relaxed);
+        self.behind_max_ns.fetch_max(behind.as_nanos() as u64, Relaxed);
+    }
+}
+
 /// The side of those who take requests.
 pub struct Pacer {
     arrivals: Sender<PacedArrival>,
@@ -126,13 +135,11 @@ impl Pacer {
 
     /// An answer that was due then has gone out.
     pub(crate) fn answered(&self, due: Instant) {
-        let behind = due.elapsed();
-        self.kept.late.fetch_add(u64::from(behind > LATE), Relaxed);
-        self.kept.behind_max_ns.fetch_max(behind.as_nanos() as u64, Relaxed);
+        self.kept.answered(due);
     }
 
     /// The same, for a thread that has nothing else to do: the end of the request can be waited for.
-    pub fn begin_waited(&self, request: PacedRequest) -> impl FnOnce() + use<'_> {
+    pub fn begin_waited(&self, request: PacedRequest) -> impl FnOnce() + use<> {
         let (done, wait) = mpsc::sync_channel(1);
         // Who does not wait any more needs no word.
         let tell = move |due| {
@@ -140,9 +147,10 @@ impl Pacer {
         };
         self.begin(request, Instant::now(), Box::new(tell));
         // An end of the model is an end of waiting.
+        let kept = Arc::clone(&self.kept);
         move || {
             if let Ok(Some(due)) = wait.recv() {
-                self.answered(due);
+                kept.answered(due);
             }
         }
     }
