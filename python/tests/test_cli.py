@@ -452,9 +452,11 @@ def test_a_comment_of_the_sample_is_no_key() -> None:
 def test_help_for_a_paper_is_about_that_paper(ftlab: Ftlab) -> None:
     tbm, everything = (ftlab("reproduce", *paper, "--help").stdout for paper in (["tbm"], []))
     ids = [statement.id for statement in PAPERS["tbm"].statements]
-    assert all(f"  {name} " in tbm for name in ids) and all(name in everything for name in ids)
+    assert all(f"  {name} " in tbm for name in ids)
+    # That for all papers is one screen, and says how to see those of one.
+    assert len(everything.splitlines()) <= 24 and "reproduce PAPER --help" in everything
     others = [statement.id for statement in PAPERS["gcmix"].statements]
-    assert not any(f" {name} " in tbm for name in others) and any(name in everything for name in others)
+    assert not any(f" {name} " in tbm for name in others)
 
 
 def test_without_the_papers_a_line_says_how_to_install_them(
