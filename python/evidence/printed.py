@@ -140,7 +140,7 @@ def refreshed(text: str, directory: Path) -> str:
 
 def _shape(line: str) -> str:
     """A line without its figures and their units, for these are what changes."""
-    return " ".join(re.sub(r"[\d.,]+( [µnm]s| s\b| [kMGT]?i?B\b)?", "#", line).split())
+    return " ".join(re.sub(r"(?<![\w.])[\d.,]+( [µnm]s| s\b| [kMGT]?i?B\b)?", "#", line).split())
 
 
 def _alike(wanted: list[str], found: list[str]) -> float:

@@ -82,7 +82,7 @@ def figure(found: dict[str, Any]) -> Figure:
         panel.plot(right, [*of["queue_depth"].values()], "s", color=colour, markerfacecolor="white")
     panel.set(
         xscale="log",
-        ylim=(0, None),
+        ylim=(0, 5),
         xlabel="writes of 4 KiB a second; 70 % reads at depth 1, 32",
         ylabel="WAF",
     )
