@@ -65,7 +65,7 @@ setup: .venv/.built ## the virtual environment .venv, with all tools and ftlab i
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
 	@# uv takes a sixth of pip's time, and knows no settings of pip; where these name another index, pip installs the rest.
-	@$(BIN)/uv pip install --quiet --require-hashes -r requirements.lock || \
+	@$(BIN)/uv pip install --quiet --system-certs --require-hashes -r requirements.lock || \
 		$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 

@@ -2,7 +2,7 @@
 
 ``python -m evidence.waf_over_rate docs/images/waf-over-rate.png`` writes 4 KiB at random to a part of each drive preset
 with map units, from one write a second to a hundred thousand, and with one request outstanding. It draws the picture of
-``docs/model.md``, and writes its data beside it.
+``docs/time.md``, and writes its data beside it.
 """
 
 from __future__ import annotations

@@ -367,7 +367,7 @@ pub struct Tenant {
     pub queue_depth: Option<u32>,
     /// So long after a request is complete the next one takes its place, but in an open loop.
     pub think: Duration,
-    /// So many requests are sent, all complete, and `think` passes; `None`: each place thinks by itself.
+    /// Requests of a burst: all are sent and complete, then `think` passes. `None`: each place thinks by itself.
     pub think_after: Option<u64>,
     /// Places are filled again when so many are free.
     pub refill: u32,

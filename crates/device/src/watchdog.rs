@@ -55,7 +55,7 @@ impl Watchdog {
         (self.steps, self.served, *self.then) = (0, 0, Counters::default());
     }
 
-    /// Nothing of the host is in the device: what it does by itself is no work for a request, however long a pause is.
+    /// Forgets the operations of a pause: with no request in the device they are no work for one.
     pub(crate) fn rests(&mut self, counters: &Counters) {
         (self.steps, self.served, *self.then) = (0, served(counters) + self.trims, *counters);
     }

@@ -68,7 +68,7 @@ fn buffered(planes: u32, units: u64, params: &[(&'static str, ParamValue)]) -> C
 
 const UNIT: u64 = 4096;
 
-/// So many units were written for the host, and as dummies.
+/// Units of 4 KiB that were programmed for the host, and as dummies.
 fn units(summary: &serde_json::Value) -> [f64; 2] {
     ["host", "pad"].map(|cause| 4.0 * figure(summary, &format!("flash.by_cause.{cause}.programs")))
 }

@@ -39,7 +39,7 @@ pub struct RecordedShape {
 }
 
 impl RecordedShape {
-    /// So many pages that were counted, in pages of the flash. Of one with map units for several causes each has its part.
+    /// Converts a count of map units to pages of the flash. A page with units for several causes counts for each by its part.
     pub fn flash_pages(&self, counted: u64) -> f64 {
         (counted * self.page_bytes) as f64 / self.flash_page_bytes as f64
     }

@@ -473,7 +473,7 @@ impl Host {
         self.buffer.as_ref().is_some_and(|buffer| buffer.has_changed())
     }
 
-    /// Nothing else happens any more: has the rows filled up in which pages of the write buffer wait. Returns whether that was not done before.
+    /// Has rows filled up in which pages of the write buffer wait, when no event is left. Returns true if that was not done before.
     #[cold]
     pub(super) fn fill_rows_up(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
         context.assembles() && self.buffer.as_mut().is_some_and(|buffer| buffer.fill_rows_up(context))

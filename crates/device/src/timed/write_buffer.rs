@@ -33,7 +33,7 @@ pub(super) struct WriteBuffer {
     urgent: Vec<(u32, RequestId)>,
     /// The host is done.
     is_over: bool,
-    /// Nothing happened any more, and rows are filled up whoever may come: until a page is programmed.
+    /// True from the moment at which no event was left until a page is programmed: rows are filled up without waiting for more pages.
     stands_still: bool,
 }
 

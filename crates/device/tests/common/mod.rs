@@ -24,7 +24,7 @@ pub fn share_of(number: u64) -> u64 {
     if is_long() { number } else { number.div_ceil(4) }
 }
 
-/// The same of what a test counts.
+/// The least count that a test expects of its random cases: all of it in `make evidence`, otherwise a quarter.
 pub fn least(number: u32) -> u32 {
     if is_long() { number } else { number.div_ceil(4) }
 }

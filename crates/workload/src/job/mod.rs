@@ -28,7 +28,7 @@ pub(crate) struct Job {
     paces: Paces,
 }
 
-/// What says which request is next.
+/// The place in a job from which its next request follows.
 #[derive(Clone)]
 struct State {
     random: Random,

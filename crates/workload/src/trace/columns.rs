@@ -93,7 +93,7 @@ pub(super) fn parser(text: &str, sample: &FirstLines<'_>) -> Result<Box<dyn Bloc
 /// The part that is no column.
 const SEPARATOR: &str = "separator=";
 
-/// What stands between columns, if the user says so.
+/// The separator of columns that the user names, if any.
 fn separator(text: &str) -> Result<Option<Between>, String> {
     let word = text.split(',').find_map(|word| word.trim().strip_prefix(SEPARATOR));
     let find = |word: &str| SEPARATORS.iter().find(|(name, _)| *name == word.trim()).map(|(_, between)| *between);

@@ -86,7 +86,7 @@ pub(in crate::timed) struct Tenants {
     taken: Option<TakenCommand>,
     /// Commands that were taken at an instant.
     at_once: (Instant, u32),
-    /// Those that waited for others and have begun: from when on their requests are in their figures.
+    /// Tenants that waited for others and have begun, with the time from which on their requests count.
     begun: Vec<(usize, Instant)>,
 }
 
@@ -189,7 +189,7 @@ impl Tenants {
         }
     }
 
-    /// Those that have begun since this was asked last, with the time from which on their requests are in their figures.
+    /// Takes the tenants that have begun since the last call, with the time from which on their requests count.
     pub(in crate::timed) fn begun(&mut self) -> std::vec::Drain<'_, (usize, Instant)> {
         self.begun.drain(..)
     }
