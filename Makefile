@@ -128,8 +128,8 @@ test: .venv/.locked ## everything that must pass
 tested-rust: built-tests
 	@echo "The tests of Rust are built; what they print is shown when all have run."
 	FTLAB_NBDKIT_PLUGIN=$(BUILT)/libftlab_nbdkit.so TEST_TIMES=$(TIMES)/rust.txt TEST_CPU=$(TIMES)/rust.cpu \
-		cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
-	@$(MAKE) --no-print-directory rust-lints
+		env -u MAKEFLAGS cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
+	@env -u MAKEFLAGS $(MAKE) --no-print-directory rust-lints
 
 .PHONY: tested-python
 tested-python: built-tests

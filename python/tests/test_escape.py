@@ -85,7 +85,8 @@ QUICK = ("--set", "workload.requests=500", "--set", "run.precondition=none")
 def run(
     *arguments: str | bytes, cwd: Path, code: int = 0, locale: Mapping[str, str] = UTF8
 ) -> subprocess.CompletedProcess[bytes]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHON"))}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHON"))}
+    clean = {**kept, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-m", "ftlab", *arguments], cwd=cwd, env={**clean, **locale}, capture_output=True, check=False,
         timeout=120,
