@@ -163,7 +163,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	@echo "Random lives begin with seed $(FIRST); FIRST=$(FIRST) repeats them."
 	FTLAB_LONG=1 cargo test --quiet -p ftlab-ftl --test conformance
 	FTLAB_LONG=1 FTLAB_FIRST=$(FIRST) cargo test --quiet -p ftlab-device --test all
-	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
+	FTLAB_LONG=1 $(BIN)/pytest --numprocesses=auto
 	$(REPORT) faults=FTLAB_FAULTS_REPORT faults-units=FTLAB_FAULTS_UNITS_REPORT -- \
 		env FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_UNITS_STRIDE=$(UNITS_STRIDE) \
 		cargo test --quiet -p ftlab-device --test all subsets::

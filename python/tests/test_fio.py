@@ -441,8 +441,8 @@ def test_two_drives_are_two_runs() -> None:
         planned(text)
     assert "`--section a`, and `--section b`" in str(caught.value)
     assert planned(text, section="a").streams
-    files = planned("[a]\nfilename=/mnt/x\n[b]\nfilename=/mnt/y\n")
-    assert any("`/mnt/x`, `/mnt/y`" in note for note in files.notes)
+    files = planned("[a]\nfilename=/srv/x\n[b]\nfilename=/srv/y\n")
+    assert any("`/srv/x`, `/srv/y`" in note for note in files.notes)
     assert planned("[a]\nfilename=${FTLAB_NO_SUCH_VARIABLE}\n").streams
 
 

@@ -473,12 +473,6 @@ impl Host {
         self.buffer.as_ref().is_some_and(|buffer| buffer.has_changed())
     }
 
-    /// Has rows filled up in which pages of the write buffer wait, when no event is left. Returns true if that was not done before.
-    #[cold]
-    pub(super) fn fill_rows_up(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
-        context.assembles() && self.buffer.as_mut().is_some_and(|buffer| buffer.fill_rows_up(context))
-    }
-
     /// True if the write buffer needs the room of pages that wait in the controller for others, and nothing else gives it any.
     pub(super) fn holds_up(&self, context: &Context<'_, impl Plan>) -> bool {
         self.buffer.as_ref().is_some_and(|buffer| buffer.holds_up(context))

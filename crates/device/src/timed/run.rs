@@ -107,7 +107,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             if finds_due {
                 self.find_due();
             }
-            let Some(now) = self.backend.next_instant() else { return Ok(self.host.fill_rows_up(&mut self.context)) };
+            let Some(now) = self.backend.next_instant() else { return Ok(false) };
             self.context.now = now;
             if self.is_cut() {
                 return Ok(false);

@@ -33,8 +33,6 @@ pub(super) struct WriteBuffer {
     urgent: Vec<(u32, RequestId)>,
     /// The host is done.
     is_over: bool,
-    /// True from the moment at which no event was left until a page is programmed: rows are filled up without waiting for more pages.
-    stands_still: bool,
 }
 
 impl WriteBuffer {
@@ -51,7 +49,6 @@ impl WriteBuffer {
             has_changed: false,
             urgent: Vec::new(),
             is_over: false,
-            stands_still: false,
         }
     }
 
@@ -375,8 +372,7 @@ impl WriteBuffer {
 
     /// True if room is needed and all buffered pages wait in the controller for others of their rows, which do not come.
     pub(super) fn holds_up<P: Plan>(&self, context: &Context<'_, P>) -> bool {
-        self.stands_still
-            || self.is_out_of_pages() && P::Chip::waiting_of_host(context) == Some(self.buffer.unprogrammed())
+        self.is_out_of_pages() && P::Chip::waiting_of_host(context) == Some(self.buffer.unprogrammed())
     }
 
     /// The host is done: what is buffered is written too, and does not count as time. Returns whether this
@@ -431,7 +427,7 @@ impl WriteBuffer {
 
     /// A page was programmed.
     pub(super) fn page_programmed(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32) {
-        (self.has_changed, self.stands_still) = (true, false);
+        self.has_changed = true;
         let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
         self.page_done(context, requests, page, left);
     }
@@ -443,19 +439,7 @@ impl WriteBuffer {
 
     /// Pages may be awaited.
     pub(super) fn may_await(&self) -> bool {
-        !self.urgent.is_empty() || self.is_over || self.stands_still || self.is_out_of_pages()
-    }
-
-    /// Has rows filled up in which pages wait. Returns whether that was not done before.
-    pub(super) fn fill_rows_up(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
-        let begins = self.buffer.unprogrammed() > 0 && !std::mem::replace(&mut self.stands_still, true);
-        context.queues.wake_all();
-        begins
-    }
-
-    /// Rows are filled up whoever may come.
-    pub(super) fn stands_still(&self) -> bool {
-        self.stands_still
+        !self.urgent.is_empty() || self.is_over || self.is_out_of_pages()
     }
 
     /// The host waits until a page is programmed, or is done.

@@ -221,7 +221,7 @@ fn overdue(context: &Context<'_>, host: &Host, die: Die) -> Option<Ppn> {
     unsettled.map(|(_, page)| page.item.ppn).find(|&page| {
         let queue = context.queue_of(domain_of(page));
         let nobody_comes = !host.would_leave(queue) && queues.writes(queue).first().is_none();
-        (nobody_comes || host.buffer().is_some_and(|buffer| buffer.stands_still())) && can_be_programmed(page)
+        nobody_comes && can_be_programmed(page)
     })
 }
 
