@@ -140,9 +140,9 @@ const KINDS: &[&[&str]] = &[
 fn no_sector_is_lost_to_a_cut() {
     let mut all = 0;
     for (index, kind) in KINDS.iter().enumerate() {
-        let tally = cut(kind, SectorCuts { twice: index % 2 == 0, ..CUTS });
+        let tally = cut(kind, SectorCuts { twice: index % 2 == 0, seeds: 1, ..CUTS });
         assert_eq!(tally.first, None, "{kind:?}: {tally:?}");
-        assert!(tally.cuts > 5 && tally.stops > 10, "{kind:?}: {tally:?}");
+        assert!(tally.cuts > 2 && tally.stops > 4, "{kind:?}: {tally:?}");
         all += tally.cuts;
     }
     println!("{all} cuts");

@@ -1,5 +1,5 @@
 //! Subsets of the features of a chip, on one small device: each is really built and run with all checks, every read is compared,
-//! and each feature does its part in the presence of the others. `FTLAB_LONG=1` has every subset run, and otherwise a third does, in which
+//! and each feature does its part in the presence of the others. `FTLAB_LONG=1` has every subset run, and otherwise a sixth does, in which
 //! every pair of choices is.
 //!
 //! The features are the choices of `[device]`, so that a new one is among them. What is refused is refused for two of the features,
@@ -159,13 +159,13 @@ fn subsets_of_the_features_run_and_each_does_its_part() {
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), tried.len(), faults.join("\n"));
 }
 
-/// All chips, or a third of them in which each pair of choices is that is in all.
+/// All chips, or a sixth of them in which each pair of choices is that is in all.
 fn drawn(chips: &[Chip]) -> Vec<Chip> {
     if std::env::var_os("FTLAB_LONG").is_some() {
         return chips.to_vec();
     }
     let mut chance = engine::Chance::new(1, "subsets");
-    let drawn: Vec<Chip> = chips.iter().filter(|_| chance.below(3) == 0).cloned().collect();
+    let drawn: Vec<Chip> = chips.iter().filter(|_| chance.below(6) == 0).cloned().collect();
     let pairs = |chips: &[Chip]| -> BTreeSet<_> {
         let pairs_of = |chip: &Chip| {
             let choices = [&chip.choices[..], &[("link", if chip.has_link { "on" } else { "off" })]].concat();

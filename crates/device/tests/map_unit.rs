@@ -150,7 +150,7 @@ fn units_that_go_together_are_those_that_go_one_by_one() {
 #[test]
 fn random_devices_with_units_below_the_page_lose_nothing() {
     let (mut padded, mut moved) = (0.0, 0.0);
-    for seed in 0..LIVES {
+    for seed in 0..share_of(LIVES) {
         for executor in [Executor::Count, Executor::Timed] {
             let mut config = random(seed + 3_700_000);
             execute(&mut config, executor);
@@ -223,7 +223,7 @@ fn units_are_refreshed_before_they_are_read_too_often() {
 /// The same under traces, whose requests overlap, and which trim, flush, and write with FUA.
 #[test]
 fn traces_with_trims_lose_nothing() {
-    for seed in 0..LIVES {
+    for seed in 0..share_of(LIVES) {
         for executor in [Executor::Count, Executor::Timed] {
             let mut config = random(seed + 3_800_000);
             let trace = TraceFile::random(seed, config.device.user_capacity, 150);

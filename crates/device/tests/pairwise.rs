@@ -202,11 +202,11 @@ impl Sweep {
         self.space.settle(assignment, r);
     }
 
-    /// Has a case run; outside `make evidence` one of five, and the others are accepted alone.
+    /// Has a case run; outside `make evidence` one of fifteen, and the others are accepted alone.
     fn take(&mut self, assignment: &Assignment, case: (Case, Config)) {
         let cases = self.cases.as_ref().expect("the sweep goes on");
         self.accepted += 1;
-        if is_long() || self.known.is_empty() || self.accepted.is_multiple_of(5) {
+        if is_long() || self.known.is_empty() || self.accepted.is_multiple_of(15) {
             cases.send(case).expect("somebody runs cases");
         }
         for pair in self.space.pairs_of(assignment) {

@@ -239,7 +239,7 @@ fn random(seed: u64) -> Config {
 #[test]
 fn random_devices_with_a_cache_lose_nothing() {
     let (mut written, mut folded, mut bypassed) = (0.0, 0.0, 0.0);
-    for seed in 0..LIVES {
+    for seed in 0..share_of(LIVES) {
         for executor in [Executor::Count, Executor::Timed] {
             let mut config = random(seed + 5_100_000);
             execute(&mut config, executor);
