@@ -1,13 +1,15 @@
 //! Channels: who holds one until when, and who waits for it.
 
+use std::ops::Range;
+
 use base::{Die, Duration, Geometry, Instant, OpKind};
 use metrics::{LatencyPart, Track};
 
-use super::command::Command;
+use super::command::{Carried, Command};
 use super::context::Context;
 use super::die::{Bus, DieRecord, Load, Phase, has_data_in};
 use super::plan::{Chip, Plan};
-use super::timing::{Delay, Line};
+use super::timing::{Delay, Line, PartTimes};
 
 impl Bus {
     #[inline]
@@ -85,16 +87,23 @@ impl Bus {
                 (self.timing.copy_command(record.command.planes(context.device.flash.geometry())), 0)
             }
             (Phase::Command, _) if parts.cycles => (self.cycles(context.device.flash.geometry(), &record.command), 0),
-            _ => (self.timing.data_out(), 1),
+            _ => {
+                let pages = self.timing.sent_together(&context.plan, &record.command);
+                (self.timing.data_out(pages), pages as u64)
+            }
         };
-        let carried = record.command.item(usize::from(record.sent)).carried;
-        let part = if phase == Phase::DataOut { P::Chip::part(context, carried) } else { None };
-        let delay = part.map_or(delay, |part| part.out);
+        let (delay, dram) = match phase {
+            Phase::DataOut if parts.cycles => {
+                let from = usize::from(record.sent);
+                self.times_of(context, &record.command, from..from + pages as usize)
+            }
+            _ => (delay, self.timing.dram * pages),
+        };
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
         if parts.cycles {
-            until = until.max(self.through_dram(now, part.map_or(self.timing.dram * pages, |part| part.dram)));
+            until = until.max(self.through_dram(now, dram));
         }
         let is_decided = phase == Phase::Command && self.decides_early;
         let channel = &mut self.channels[number as usize];
@@ -113,6 +122,30 @@ impl Bus {
         if is_decided {
             self.start_array(context, die, record, load, until);
         }
+    }
+
+    /// The times of a page of a read, or of the part of it that is sent.
+    #[inline(always)]
+    pub(super) fn times_of_page<P: Plan>(&self, context: &Context<'_, P>, carried: Carried) -> PartTimes {
+        P::Chip::part(context, carried).unwrap_or_else(|| self.timing.times_of_page())
+    }
+
+    /// How long pages of a command that are sent together hold the channel, and the controller's DRAM.
+    #[inline(always)]
+    pub(super) fn times_of<P: Plan>(
+        &self,
+        context: &Context<'_, P>,
+        command: &Command,
+        pages: Range<usize>,
+    ) -> (Delay, Duration) {
+        let line = self.timing.data_out(pages.len()).line;
+        let (mut out, mut dram) = (Duration::ZERO, Duration::ZERO);
+        for at in pages {
+            let of_page = self.times_of_page(context, command.item(at).carried);
+            out += of_page.out.time;
+            dram += of_page.dram;
+        }
+        (Delay { time: out, line }, dram)
     }
 
     #[cold]

@@ -329,11 +329,11 @@ impl Collections {
         }
     }
 
-    /// A page that a collection read is in the controller, corrected. Returns whether it is the last one that was on its way.
-    pub(super) fn page_arrived(&mut self, die: Die, domain: Domain) -> bool {
-        self.correcting[die.index()] -= 1;
+    /// Pages that a collection read are in the controller, corrected. Returns whether they are the last that were on their way.
+    pub(super) fn pages_arrived(&mut self, die: Die, domain: Domain, pages: u8) -> bool {
+        self.correcting[die.index()] -= pages;
         let correcting = &mut self.all[domain.index()].correcting;
-        *correcting -= 1;
+        *correcting -= pages;
         *correcting == 0
     }
 

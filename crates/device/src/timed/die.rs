@@ -24,7 +24,7 @@ pub(super) enum Event {
     ArrayDone(Die),
     /// The next request of an open loop arrives.
     Arrival,
-    /// The oldest page under correction is correct.
+    /// The oldest data under correction are correct.
     Corrected,
     /// A timer that features of the chip have of all dies.
     OfChip,
@@ -45,8 +45,9 @@ pub(super) enum Transferred {
     DataIn(Die),
     /// The same of a command that the die has taken ahead.
     DataAhead(Die),
-    /// A page has left a die: the last of its command, or not; and what it was, if it is correct already.
-    DataOut { die: Die, is_last: bool, corrected: Option<Carried> },
+    /// A transfer of a read has left a die: the last of its command, or not. A page that is not corrected is handed over with it; others
+    /// arrive at their correction.
+    DataOut { die: Die, is_last: bool, arrived: Option<Carried> },
 }
 
 /// The end of a timer of an array, and what comes behind it.
@@ -73,7 +74,7 @@ pub(super) enum Phase {
     Array,
     /// The data of a read are in a register, and do not go out yet.
     Register,
-    /// The data of a read: needs the channel, page by page.
+    /// The data of a read: needs the channel, page by page or for all its map units at once ([`Timing::sent_together`]).
     DataOut,
     /// A feature of the chip has something left to do with the die, and says when it goes on.
     Held,
@@ -159,10 +160,18 @@ pub(super) struct Backend {
     /// Those that are offered pages of shared queues.
     pub(super) idle: IdleDies,
     pub(super) bus: Bus,
-    /// Pages under correction, in the order in which they will be correct.
-    correcting: VecDeque<(Instant, Carried)>,
+    /// Data under correction, in the order in which they will be correct.
+    correcting: VecDeque<Correcting>,
     /// When the controller's error correction has corrected all that it was given.
     ecc_free: Instant,
+}
+
+/// Pages that one transfer brought to the controller's error correction for one receiver.
+#[derive(Clone, Copy, Debug)]
+struct Correcting {
+    ready: Instant,
+    carried: Carried,
+    pages: u8,
 }
 
 /// Channels, the controller's DRAM, and the times of all that is under way. It is given the record of the die that it works
@@ -378,7 +387,7 @@ impl Backend {
         let channel = &mut self.bus.channels[number as usize];
         if taken_ahead {
             let die = *channel.senders.front().expect("a die that sends");
-            return self.page_left(context, number, die);
+            return self.data_left(context, number, die);
         }
         channel.is_awaited = false;
         let Some(die) = channel.holder.take() else {
@@ -397,22 +406,29 @@ impl Backend {
             self.bus.start_array(context, die, record, record.command.load(), context.now);
             return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
         }
-        self.page_left(context, number, die)
+        self.data_left(context, number, die)
     }
 
-    /// A page of a read has left its die.
+    /// A transfer of a read has left its die.
     #[inline(always)]
-    fn page_left<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32, die: Die) -> Transferred {
+    fn data_left<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32, die: Die) -> Transferred {
         let record = &mut self.dies[die.index()];
         let carried = record.command.item(usize::from(record.sent)).carried;
-        let fails = P::Chip::fails(context, die, record);
-        record.sent += 1;
+        let arrived = if context.plan.has().cycles {
+            self.correct(context, die);
+            None
+        } else {
+            Some(carried)
+        };
+        let record = &mut self.dies[die.index()];
+        record.sent += self.bus.timing.sent_together(&context.plan, &record.command) as u8;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
             if !P::Chip::is_left(&mut self.bus, context, die, record) {
                 record.phase = Phase::Idle;
                 if context.plan.is_dynamic() && context.queues.takes_writes(die) {
                     self.idle.insert(die);
+                    context.queues.offer();
                 }
             }
             if self.bus.are_taken_ahead(&context.plan) {
@@ -421,19 +437,12 @@ impl Backend {
                 self.release(context, number);
             }
         } else if self.bus.are_taken_ahead(&context.plan) {
-            let delay = self.bus.timing.data_out();
+            let delay = self.bus.timing.data_out(1);
             self.bus.timers.set(delay.line.0, context.now + delay.time, number);
         } else {
             self.bus.grant(context, number, die, record, record.command.load());
         }
-        if fails {
-            return Transferred::DataOut { die, is_last, corrected: None };
-        }
-        if let Carried::Transaction(read) = carried {
-            context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Correction));
-        }
-        let corrected = if context.plan.has().cycles { self.correct(context, carried) } else { Some(carried) };
-        Transferred::DataOut { die, is_last, corrected }
+        Transferred::DataOut { die, is_last, arrived }
     }
 
     /// Gives a channel whose transfer ended to the die that has waited longest.
@@ -476,6 +485,7 @@ impl Backend {
         record.phase = Phase::Idle;
         if context.plan.is_dynamic() && context.queues.takes_writes(die) {
             self.idle.insert(die);
+            context.queues.offer();
         }
         ArrayDone::Command
     }
@@ -532,30 +542,54 @@ fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
 
 // Error correction.
 impl Backend {
-    /// Data have left a die. Returns them if they are correct at once. For each page that is an event, though a collection waits for the
-    /// last one alone: at every event writes are offered, and an offer that is refused counts as a turn.
-    fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried) -> Option<Carried> {
-        let (now, timing) = (context.now, &self.bus.timing);
-        if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
-            return Some(carried);
+    /// A transfer has brought its pages to the controller, which corrects one after the other, for the host and for collections. They are
+    /// there when the last of them is correct; those that cannot be corrected are not.
+    #[inline(always)]
+    fn correct<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die) {
+        let DieRecord { sent, ref command, .. } = self.dies[die.index()];
+        let pages = usize::from(sent)..usize::from(sent) + self.bus.timing.sent_together(&context.plan, command);
+        let first = self.correcting.len();
+        // The first of them came before the last.
+        let mut came = Instant(context.now.ns() - self.bus.times_of(context, command, pages.clone()).0.time.ns());
+        for at in pages {
+            let carried = command.item(at).carried;
+            let times = self.bus.times_of_page(context, carried);
+            came += times.out.time;
+            if P::Chip::fails(context, die, command, at) {
+                continue;
+            }
+            self.ecc_free = self.ecc_free.max(came) + times.ecc;
+            match (carried, self.correcting.range_mut(first..).next_back()) {
+                (Carried::Domain(domain), Some(Correcting { carried: Carried::Domain(other), pages, .. }))
+                    if domain == *other =>
+                {
+                    *pages += 1;
+                }
+                _ => self.correcting.push_back(Correcting { ready: Instant::ZERO, carried, pages: 1 }),
+            }
+            if let Carried::Transaction(read) = carried {
+                context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Correction));
+            }
         }
-        // One page after the other, for the host and for collections.
-        let part = P::Chip::part(context, carried);
-        self.ecc_free = self.ecc_free.max(now) + part.map_or(timing.ecc_page, |part| part.ecc);
-        let ready = self.ecc_free + timing.ecc;
-        if self.correcting.is_empty() {
+        let ready = context.now.max(self.ecc_free + self.bus.timing.ecc);
+        self.correcting.range_mut(first..).for_each(|page| page.ready = ready);
+        if first == 0 && !self.correcting.is_empty() && self.bus.timing.corrects() {
             self.set_correction(ready);
         }
-        self.correcting.push_back((ready, carried));
-        None
     }
 
-    /// The oldest page under correction is correct.
-    pub(super) fn corrected(&mut self) -> Carried {
-        let (_, carried) = self.correcting.pop_front().expect("a page under correction");
-        if let Some(&(ready, _)) = self.correcting.front() {
+    /// Pages for one receiver that are correct by now.
+    #[inline]
+    pub(super) fn take_corrected(&mut self, now: Instant) -> Option<(Carried, u8)> {
+        let page = self.correcting.pop_front_if(|page| page.ready <= now)?;
+        Some((page.carried, page.pages))
+    }
+
+    /// Those that come next are waited for.
+    #[inline]
+    pub(super) fn await_correction(&mut self) {
+        if let Some(&Correcting { ready, .. }) = self.correcting.front() {
             self.set_correction(ready);
         }
-        carried
     }
 }

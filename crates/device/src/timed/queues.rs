@@ -298,6 +298,8 @@ pub(super) struct Queues {
     woken: Vec<Die>,
     /// How many of them events woke; requests that came then woke those behind.
     woken_by_events: usize,
+    /// Writes of shared queues are to be offered to idle dies: a die, a queue or room has changed.
+    offers: bool,
     ages: u64,
 }
 
@@ -337,6 +339,7 @@ impl Queues {
             held: Vec::new(),
             woken: Vec::with_capacity(geometry.dies() as usize),
             woken_by_events: 0,
+            offers: true,
             ages: 0,
         };
         for domain in geometry.all_domains().filter(|&domain| ftl.work(domain).is_some()) {
@@ -427,6 +430,7 @@ impl Queues {
         let waiting = &mut self.writes[queue.index()];
         let was_empty = waiting.head.is_none();
         waiting.push(&mut self.pool, write);
+        self.offers = true;
         if was_empty {
             self.note_first_write(queue);
         }
@@ -452,6 +456,7 @@ impl Queues {
     #[inline]
     pub(super) fn remove_write(&mut self, queue: Queue, previous: Option<TransactionId>, write: TransactionId) {
         self.writes[queue.index()].remove(&mut self.pool, previous, write);
+        self.offers = true;
         if previous.is_none() {
             self.note_first_write(queue);
         }
@@ -467,6 +472,7 @@ impl Queues {
     #[inline]
     pub(super) fn note_old_version(&mut self, queue: Queue, write: TransactionId) {
         self.pool.get_mut(write).waiting = false;
+        self.offers = true;
         self.writes[queue.index()].all_wait = false;
     }
 
@@ -601,12 +607,26 @@ impl Queues {
         self.dies[die.index()].is_woken
     }
 
-    /// A queue of writes has something new. Shared queues are looked at anyway.
+    /// A queue of writes has something new.
     #[inline]
     pub(super) fn wake_queue(&mut self, queue: Queue) {
-        if !self.are_shared {
+        if self.are_shared {
+            self.offer();
+        } else {
             self.wake(self.geometry.die_of_domain(queue.domain()));
         }
+    }
+
+    /// A die, a queue of writes or the room for them has changed: where dies share queues, idle ones are offered writes.
+    #[inline]
+    pub(super) fn offer(&mut self) {
+        self.offers = true;
+    }
+
+    /// True if something has changed for them since this was asked.
+    #[inline]
+    pub(super) fn take_offers(&mut self) -> bool {
+        std::mem::take(&mut self.offers)
     }
 
     /// Dies are woken by requests from now on.

@@ -208,8 +208,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                 Event::ArrayDone(die) => self.array_done(die),
                 Event::Arrival => has_arrived = true,
                 Event::Corrected => {
-                    let corrected = self.backend.corrected();
-                    self.page_arrived(corrected);
+                    self.data_corrected();
+                    self.backend.await_correction();
                 }
                 Event::OfChip => P::Chip::timer(self),
                 Event::OfChipOnDie(die) => P::Chip::timer_of_die(self, die),
@@ -268,7 +268,12 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn dispatch(&mut self) {
         loop {
             if self.context.plan.is_dynamic() {
-                self.offer_shared_writes();
+                // Without a write buffer, writes may be refused that wait for their old versions, and a refused offer counts as a turn.
+                if self.context.queues.take_offers() || self.host.buffer().is_none() {
+                    self.offer_shared_writes();
+                } else {
+                    debug_assert!(!self.would_offer(), "a write that nobody was offered");
+                }
             }
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
@@ -288,9 +293,20 @@ impl<P: Plan> Timed<'_, '_, P> {
         let mut any = false;
         while let Some(domain) = self.context.device.take_woken() {
             self.context.queues.wake(self.context.device.flash.geometry().die_of_domain(domain));
+            self.context.queues.offer();
             any = true;
         }
         any
+    }
+
+    /// An idle die accepts pages, and a write for it asks for nothing but its turn.
+    fn would_offer(&self) -> bool {
+        let Some(dynamic) = self.context.device.has.dynamic else { return false };
+        self.context.queues.all().any(|queue| {
+            let accepts = |die| dynamic.peek_domain_of(&self.context.device.ftl, die).is_some();
+            let is_plain = self.context.queues.writes(queue).first_is_plain();
+            (is_plain || self.host.would_leave(queue)) && self.backend.idle.clone().next(queue, accepts).is_some()
+        })
     }
 
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
@@ -415,25 +431,35 @@ impl<P: Plan> Timed<'_, '_, P> {
                     data_in(&mut self.context, &mut self.host, &command);
                 }
             }
-            Transferred::DataOut { die, is_last, corrected } => {
+            Transferred::DataOut { die, is_last, arrived } => {
                 if is_last {
                     self.context.queues.wake(die);
                     if P::Chip::overlaps(&self.context) {
                         self.note_choice(die);
                     }
                 }
-                if let Some(carried) = corrected {
-                    self.page_arrived(carried);
+                if let Some(carried) = arrived {
+                    self.pages_arrived(carried, 1);
+                } else if !self.backend.bus.timing.corrects() {
+                    self.data_corrected();
                 }
             }
         }
     }
 
-    /// A page that was read is in the controller, corrected.
-    fn page_arrived(&mut self, carried: Carried) {
+    /// Data that were read are correct by now.
+    fn data_corrected(&mut self) {
+        while let Some((carried, pages)) = self.backend.take_corrected(self.context.now) {
+            self.pages_arrived(carried, pages);
+        }
+    }
+
+    /// Pages that were read for one receiver are in the controller, corrected.
+    #[inline(always)]
+    fn pages_arrived(&mut self, carried: Carried, pages: u8) {
         match carried {
             Carried::Transaction(read) => self.host.read_done(&mut self.context, read),
-            Carried::Domain(domain) => self.commands.page_arrived(&mut self.context, domain),
+            Carried::Domain(domain) => self.commands.pages_arrived(&mut self.context, domain, pages),
         }
     }
 
@@ -491,6 +517,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
             // One of its domains has ended its collection.
             backend.idle.insert(die);
+            context.queues.offer();
         }
     }
 }

@@ -4,6 +4,9 @@ use base::{Duration, Geometry, InStep, OpKind, Page, PageLayout};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
 
+use super::command::Command;
+use super::plan::Plan;
+
 /// Bits of a cell at most, and so types of pages.
 const MAX_BITS: usize = 4;
 
@@ -105,8 +108,8 @@ pub(super) struct Timing {
     copy_command: Vec<Delay>,
     /// By page types of source and target, the array's time for a copyback.
     copy: [[Delay; MAX_BITS]; MAX_BITS],
-    /// A page of a read.
-    data_out: Delay,
+    /// The pages of a read that are sent together, by their number less one.
+    data_out: Vec<Delay>,
     /// Time that a page takes of the controller's DRAM.
     pub(super) dram: Duration,
     /// Time that the correction of a page takes.
@@ -152,7 +155,7 @@ impl Timing {
             false => program,
         });
         let is_uniform = [&timing.read, &timing.program].iter().all(|times| times.iter().all(|time| *time == times[0]));
-        let data_out = lines.delay(transfer);
+        let sent_together = if parts_of_page > 1 { ftl::MAX_PAGES as u32 } else { 1 };
         let types = (0..geometry.pages_per_block).map(|page| layout.page_type(page).0);
         Timing {
             types: if is_uniform { Vec::new() } else { types.collect() },
@@ -164,7 +167,7 @@ impl Timing {
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes * pages_of_a_plane * parts_of_page, command_of_part + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
-            data_out,
+            data_out: lines.by_pages(sent_together, transfer),
             dram,
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
@@ -200,7 +203,7 @@ impl Timing {
 
     /// True if there is nothing that takes no time at all.
     pub(super) fn all_take_time(&self) -> bool {
-        let times = [&self.read[..], &self.program[..], &[self.erase, self.data_out], &self.data_in];
+        let times = [&self.read[..], &self.program[..], &[self.erase], &self.data_out, &self.data_in];
         times.into_iter().flatten().all(|delay| delay.time > Duration::ZERO)
     }
 
@@ -258,16 +261,35 @@ impl Timing {
         self.data_in.last().map_or(Duration::ZERO, |delay| delay.time.max(self.dram * pages))
     }
 
-    /// The data of one page of a read.
+    /// How many pages of a read its next transfer sends. Map units that are parts of flash pages leave a die as one transfer; pages
+    /// leave one by one.
+    #[inline(always)]
+    pub(super) fn sent_together(&self, plan: &impl Plan, command: &Command) -> usize {
+        if plan.has().cycles && self.data_out.len() > 1 { command.len() } else { 1 }
+    }
+
+    /// The data of so many pages of a read that are sent together.
     #[inline]
-    pub(super) fn data_out(&self) -> Delay {
-        self.data_out
+    pub(super) fn data_out(&self, pages: usize) -> Delay {
+        self.data_out[pages - 1]
+    }
+
+    /// The times of a page of a read.
+    #[inline]
+    pub(super) fn times_of_page(&self) -> PartTimes {
+        PartTimes { out: self.data_out(1), dram: self.dram, ecc: self.ecc_page }
+    }
+
+    /// True if the correction of a page takes time.
+    #[inline]
+    pub(super) fn corrects(&self) -> bool {
+        self.ecc > Duration::ZERO || self.ecc_page > Duration::ZERO
     }
 
     /// How long so many pages of a read take, or the cycles and the data of a program.
     #[inline]
     pub(super) fn transfer(&self, is_data_out: bool, pages: usize) -> Duration {
-        if is_data_out { self.data_out.time * pages as u64 } else { self.data_in(pages).time }
+        if is_data_out { self.data_out(1).time * pages as u64 } else { self.data_in(pages).time }
     }
 
     /// The times of the array for a page of that offset in its block.

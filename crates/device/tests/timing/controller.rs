@@ -30,6 +30,32 @@ fn an_idle_request_takes_the_command_and_what_it_took_without() {
     check(&config, &[(0, "Read", 40 * 8192, 8192)], &[&[("controller", TIME), ("link", link)]]);
 }
 
+/// The map units of a read leave their die as one transfer. The controller corrects one while the next one comes, and all are there when
+/// the last of them is correct.
+#[test]
+fn the_units_of_a_read_leave_as_one_transfer() {
+    const UNIT: u64 = 2048;
+    let out = BUS / 4;
+    for correction in [3_000, 17_000] {
+        let mut config = plain(1, 1, 1, 1, 16, 12);
+        choose(&mut config.ftl, "map_unit", "2KiB", &[]);
+        config.device.timing.ecc_bandwidth = Some(UNIT * 1_000_000_000 / correction);
+        config.device.timing.ecc_latency = Duration(5_000);
+        let config = filled(&config, 24);
+        let takes = (UNIT * 1_000_000_000).div_ceil(config.device.timing.ecc_bandwidth.expect("a rate"));
+        // Of the corrections, as much as is left when the last unit has come.
+        let rest = |units: u64| takes.max((units * takes).saturating_sub((units - 1) * out)) + 5_000;
+        let parts = |units| [("service", READ - BUS + units * out), ("correction", rest(units))];
+        check(&config, &[(0, "Read", UNIT, UNIT)], &[&parts(1)]);
+        check(&config, &[(0, "Read", 0, 4 * UNIT)], &[&parts(4)]);
+        // Two requests for one flash page, at one time, are one command.
+        check(&config, &[(0, "Read", 0, UNIT), (0, "Read", 2 * UNIT, UNIT)], &[&parts(2), &parts(2)]);
+        // Who watches changes nothing.
+        let alone = ns(&crate::common::replay(&config, &[(0, "Read", 0, 4 * UNIT)]), "host.read_latency_us.max");
+        assert_eq!(alone, parts(4).iter().map(|(_, ns)| ns).sum::<u64>());
+    }
+}
+
 #[test]
 fn a_buffered_write_takes_its_command_and_its_data() {
     for (link, bytes) in [(None, 0), (Some(3_500_000_017), 2_341)] {

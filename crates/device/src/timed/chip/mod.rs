@@ -178,9 +178,9 @@ asked! {
         bus: &mut Bus, context: &mut Context<'_, P>, number: u32, die: Die, phase: Phase, is_command: bool
     ) -> bool;
 
-    /// A page of a read has left its die, the one that is sent now. Returns whether the controller cannot correct it, so that it is
+    /// The page of a read in that place of its command has left the die. Returns whether the controller cannot correct it, so that it is
     /// not there yet.
-    any fails(context: &mut Context<'_, P>, die: Die, record: &DieRecord) -> bool;
+    any fails(context: &mut Context<'_, P>, die: Die, command: &Command, at: usize) -> bool;
 
     /// The command of a die is over. Returns whether the die has something left to do, which makes it go on.
     any is_left(bus: &mut Bus, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord) -> bool;

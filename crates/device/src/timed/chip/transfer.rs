@@ -54,7 +54,7 @@ impl Feature for Transfer {
 
     /// The parts share the line of whole pages, which need not be in order.
     fn new(config: &Config, _: u32, timing: &mut Timing) -> Transfer {
-        let (device, line) = (&config.device, timing.data_out().line);
+        let (device, line) = (&config.device, timing.data_out(1).line);
         let Some(codeword) = codeword(&device.features) else {
             return Transfer { codeword: 0, parts: Vec::new() };
         };

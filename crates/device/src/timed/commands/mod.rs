@@ -111,15 +111,15 @@ impl Commands {
         }
     }
 
-    /// A page that a domain's collection read is in the controller, corrected.
+    /// Pages that a domain's collection read are in the controller, corrected.
     #[inline]
-    pub(super) fn page_arrived(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
+    pub(super) fn pages_arrived(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain, pages: u8) {
         if !context.plan.has().contents {
             // It was woken when the last page of the command left it, and nobody waits for the others.
             return;
         }
         let die = context.device.flash.geometry().die_of_domain(domain);
-        if !self.collections.page_arrived(die, domain) {
+        if !self.collections.pages_arrived(die, domain, pages) {
             // Its collection waits for the others.
             return;
         }
@@ -134,6 +134,7 @@ impl Commands {
             }
         }
         context.queues.wake(die);
+        context.queues.offer();
     }
 }
 

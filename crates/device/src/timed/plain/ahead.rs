@@ -60,7 +60,7 @@ impl Bus {
         }
         if is_data_out {
             channel.senders.push_back(die);
-            let delay = self.timing.data_out();
+            let delay = self.timing.data_out(1);
             self.timers.set(delay.line.0, from + delay.time, number);
         } else {
             self.start_array(context, die, record, load, until);

@@ -48,7 +48,7 @@ impl Booking {
     ) {
         let rank = backend.bus.rank_of_array(die);
         let (Bus { timing, timers, channels, .. }, flash) = (&mut backend.bus, &device.flash);
-        let moves = now + timing.data_out().time;
+        let moves = now + timing.data_out(1).time;
         let sent = moves + timing.data_in(1).time;
         let reads = sent + timing.array(OpKind::Program, || flash.page_offset(to)).time;
         let read = timing.read_behind(|| flash.page_offset(to), || flash.page_offset(next.at));
@@ -231,7 +231,7 @@ impl Backend {
         }
         (record.phase, record.sent) = (Phase::DataOut, 0);
         senders.push_back(die);
-        timers.set(timing.data_out().line.0, until, record.channel);
+        timers.set(timing.data_out(1).line.0, until, record.channel);
         false
     }
 

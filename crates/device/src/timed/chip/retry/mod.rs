@@ -105,8 +105,8 @@ impl Chip<Any> for Retries {
     }
 
     #[inline(always)] // As above.
-    fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
-        context.chip.retries.has_errors() && fails(context, die, record)
+    fn fails(context: &mut Context<'_>, die: Die, command: &Command, at: usize) -> bool {
+        context.chip.retries.has_errors() && fails(context, die, command, at)
     }
 
     #[inline(always)] // As above.
@@ -139,10 +139,9 @@ fn will_be_judged(context: &Context<'_>, command: &Command) {
     }
 }
 
-/// The controller cannot correct the page that is sent now.
+/// The controller cannot correct the page in that place of a command.
 #[inline(never)]
-fn fails(context: &mut Context<'_>, die: Die, record: &DieRecord) -> bool {
-    let (at, command) = (usize::from(record.sent), &record.command);
+fn fails(context: &mut Context<'_>, die: Die, command: &Command, at: usize) -> bool {
     let left = if command.cause() == Cause::Retry {
         context.chip.retries.dies[die.index()].left(at)
     } else {
