@@ -6,6 +6,8 @@
 //!
 //! A *page* is what has a map entry. It is a flash page, or one of the equal parts of one (`ftl.map_unit`).
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Block, Die, Domain, Page, Ppn, Slot, Unit};
@@ -544,6 +546,20 @@ impl Geometry {
     #[inline]
     pub fn flash_page_of(&self, ppn: Ppn) -> u32 {
         self.part.quotient(ppn.0)
+    }
+
+    /// The numbers of all pages of the flash page of a page.
+    #[inline]
+    pub fn flash_page_around(&self, ppn: Ppn) -> Range<u32> {
+        let first = ppn.0 - self.part.split(ppn.0).1;
+        first..first + self.parts
+    }
+
+    /// The numbers of all pages of the row of a page.
+    #[inline]
+    pub fn row_around(&self, ppn: Ppn) -> Range<u32> {
+        let first = ppn.0 - self.row.split(ppn.0).1;
+        first..first + self.row_slots()
     }
 
     /// True for pages of one unit and at one offset of flash pages: they lie on planes of one die, and on distinct ones if they are

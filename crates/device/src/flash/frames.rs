@@ -3,8 +3,6 @@
 //! Few blocks have such pages at one time, and these a few each, which come and go in order. So a block that has some has a short
 //! list of its own, in which a page is found from the front.
 
-use std::ops::Range;
-
 use base::{Block, Page, Ppn, Unit};
 use ftl::Way;
 
@@ -39,6 +37,19 @@ pub(super) struct Frames {
     free: Vec<u32>,
     /// A page had a frame whose data are elsewhere than in the controller, or for another way than [`Way::Plain`].
     pub(super) had_special: bool,
+}
+
+/// The frames of a block that were taken out.
+pub(super) struct ListOfBlock(Vec<(Page, Frame)>);
+
+impl ListOfBlock {
+    /// Takes the frames of the pages from one on, up to another.
+    #[inline]
+    pub(super) fn take(&mut self, first: Page, last: Page) -> impl Iterator<Item = (Page, Frame)> {
+        let from = self.0.iter().take_while(|(page, _)| *page < first).count();
+        let count = self.0[from..].iter().take_while(|(page, _)| *page <= last).count();
+        self.0.drain(from..from + count)
+    }
 }
 
 /// The frames of a block, in the order of its pages.
@@ -100,36 +111,26 @@ impl Frames {
 
     /// A page loses its frame. Returns that, if it had one.
     pub(super) fn remove(&mut self, (block, page): (Block, Page)) -> Option<Frame> {
-        let frames = &self.list(block)?.frames;
-        let at = frames.iter().position(|(of, _)| *of == page)?;
-        let frame = frames[at].1;
-        self.drop(block, at..at + 1);
-        Some(frame)
+        let mut frames = self.take(block);
+        let frame = frames.take(page, page).next();
+        self.put_back(block, frames);
+        frame.map(|(_, frame)| frame)
     }
 
-    /// The frames of a block from a page on, up to another, by their places in its list.
+    /// Takes the list of a block out, which is put back before another frame is asked for.
     #[inline]
-    pub(super) fn range(&self, block: Block, first: Page, last: Page) -> Range<usize> {
-        let frames = self.list(block).map_or(&[][..], |list| &list.frames);
-        let count = |most: Page| frames.iter().take_while(|(page, _)| *page <= most).count();
-        first.minus(1).map_or(0, count)..count(last)
+    pub(super) fn take(&mut self, block: Block) -> ListOfBlock {
+        ListOfBlock(self.place(block).map_or(Vec::new(), |at| std::mem::take(&mut self.lists[at].frames)))
     }
 
-    /// A page and its frame, by the place.
+    /// Puts the list of a block back.
     #[inline]
-    pub(super) fn at(&self, block: Block, at: usize) -> (Page, Frame) {
-        self.list(block).expect("a block with frames").frames[at]
-    }
-
-    /// Pages lose their frames, by the places.
-    #[inline]
-    pub(super) fn drop(&mut self, block: Block, range: Range<usize>) {
-        let Some(list) = self.place(block) else { return };
-        let frames = &mut self.lists[list].frames;
-        frames.drain(range);
-        if frames.is_empty() {
+    pub(super) fn put_back(&mut self, block: Block, frames: ListOfBlock) {
+        let Some(at) = self.place(block) else { return };
+        if frames.0.is_empty() {
             self.free.push(std::mem::take(&mut self.places[block.index()]));
         }
+        self.lists[at].frames = frames.0;
     }
 
     /// Where the list of a block is, if it has frames.

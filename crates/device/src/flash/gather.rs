@@ -157,10 +157,14 @@ impl Flash {
     /// The array has a unit, whose last page that is.
     fn land(&mut self, block: Block, last: Page) {
         let first = Page::new(last.number() + 1 - self.nand.together_in(block));
-        let frames = self.assembly.frames.range(block, first, last);
-        for at in frames.clone() {
-            let (page, Frame { data, old, .. }) = self.assembly.frames.at(block, at);
+        // Where time passes and pages store nothing, nobody asks for what has come.
+        let tells = !self.assembly.is_open || self.nand.stores() != StoreKind::Nothing;
+        let mut frames = self.assembly.frames.take(block);
+        for (page, Frame { data, old, .. }) in frames.take(first, last) {
             old.into_iter().for_each(|unit| self.let_go(unit));
+            if !tells {
+                continue;
+            }
             // Guard pages hold nothing, and what was copied is there.
             let Data::Held { content, way: Way::Plain | Way::BeginsLsbOnly | Way::Again } = data else { continue };
             self.nand.store(block, page, content.data, content.spare);
@@ -168,7 +172,7 @@ impl Flash {
                 self.assembly.landed.push(Stamp::unpack(content.data));
             }
         }
-        self.assembly.frames.drop(block, frames);
+        self.assembly.frames.put_back(block, frames);
     }
 
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as

@@ -288,10 +288,10 @@ impl Flash {
 
     /// A part of a flash page that was just read for another part of it.
     pub(crate) fn read_along(&mut self, ppn: Ppn) -> Content {
-        let (block, page) = self.address(ppn);
-        if self.is_off() {
+        if self.is_off() || self.nand.stores() == StoreKind::Nothing {
             return Content::EMPTY;
         }
+        let (block, page) = self.address(ppn);
         let (data, spare) = self.nand.fetch(block, page);
         Content { data, spare }
     }

@@ -2,6 +2,7 @@
 
 use base::{Block, Geometry, Page, Ppn};
 
+use super::assembly::Wordlines;
 use super::{Flash, InProgram, ProgramId, obey};
 
 impl Flash {
@@ -32,11 +33,34 @@ impl Flash {
         InProgram { program, ends_wordline, completes: ends_wordline && lanes_behind == 0 }
     }
 
+    /// Rows of flash pages are programmed at once, each page by itself: nothing gathers for longer.
+    #[inline]
+    pub(crate) fn programs_by_row(&self) -> bool {
+        self.geometry.parts > 1 && self.assembly.wordlines == Wordlines::ByPage
+    }
+
+    /// How many flash pages these are, if they are whole rows in order, each of which is one program.
+    pub(crate) fn whole_rows(&self, ppns: impl ExactSizeIterator<Item = Ppn>) -> Option<usize> {
+        let (slots, pages) = (self.geometry.row_slots(), ppns.len() as u32);
+        if !self.programs_by_row() || !pages.is_multiple_of(slots) {
+            return None;
+        }
+        let mut next = None;
+        for (at, ppn) in ppns.enumerate() {
+            let begins = (at as u32).is_multiple_of(slots);
+            if if begins { !self.geometry.begins_row(ppn) } else { next != Some(ppn.0) } {
+                return None;
+            }
+            next = Some(ppn.0 + 1);
+        }
+        Some((pages / self.geometry.parts) as usize)
+    }
+
     /// Whether a page is the last one of its wordline.
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
         let is_last = |(block, page)| self.nand.last_of_wordline(block, page) == page;
         // Most are told by less than their address.
-        self.geometry.is_last_part(ppn) && is_last(self.address(ppn))
+        self.geometry.is_last_part(ppn) && (self.assembly.wordlines == Wordlines::ByPage || is_last(self.address(ppn)))
     }
 
     /// All pages of the program behind one are placed as well, if there is one.
@@ -101,10 +125,13 @@ impl Flash {
 
     /// The addresses of pages, of those of one flash page that follow each other the first one alone: they share its lot.
     pub(super) fn flash_pages(&self, ppns: impl Iterator<Item = Ppn>) -> impl Iterator<Item = (Block, Page)> {
-        let mut last = None;
+        let mut last = 0..0;
         ppns.filter(move |&ppn| {
-            let page = Some(self.geometry.flash_page_of(ppn));
-            std::mem::replace(&mut last, page) != page
+            let begins = !last.contains(&ppn.0);
+            if begins {
+                last = self.geometry.flash_page_around(ppn);
+            }
+            begins
         })
         .map(|ppn| self.address_out_of_line(ppn))
     }

@@ -254,20 +254,32 @@ impl Command {
 
     #[inline]
     fn has_flash_page_of(&self, geometry: &Geometry, ppn: Ppn) -> bool {
-        let of = geometry.flash_page_of(ppn);
+        let page = geometry.flash_page_around(ppn);
         // Most lie behind one another.
-        self.items().iter().rev().any(|item| geometry.flash_page_of(item.ppn) == of)
+        self.items().iter().rev().any(|item| page.contains(&item.ppn.0))
     }
 
     /// The place of the first page of each flash page of the command.
     pub(super) fn flash_pages(&self, geometry: &Geometry) -> impl Iterator<Item = usize> + Clone {
         let items = self.items();
+        // Most lie behind one another, and most flash pages behind all before.
+        let (mut last, mut highest) = (0..0, 0);
         let is_first = move |&at: &usize| {
-            let of = geometry.flash_page_of(items[at].ppn);
-            // Most lie behind one another.
-            !items[..at].iter().rev().any(|item| geometry.flash_page_of(item.ppn) == of)
+            let ppn = items[at].ppn;
+            if last.contains(&ppn.0) {
+                return false;
+            }
+            last = geometry.flash_page_around(ppn);
+            let is_first = last.start >= highest || !items[..at].iter().any(|item| last.contains(&item.ppn.0));
+            highest = highest.max(last.end);
+            is_first
         };
         (0..items.len()).filter(is_first)
+    }
+
+    /// It programs all of its pages as they are, once, and so many flash pages with them.
+    pub(super) fn set_whole(&mut self, pages: usize) {
+        (self.pass, self.wordlines) = (Pass::Only, pages as u8);
     }
 
     /// How many flash pages it reads or programs, each on a plane of its own.
@@ -278,11 +290,41 @@ impl Command {
     /// Whether a page is on the die, on a plane that the command does not use yet.
     #[inline]
     pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {
-        if self.items().iter().all(|item| geometry.are_in_a_row(item.ppn, ppn)) {
+        let row = geometry.row_around(ppn);
+        if self.items().iter().all(|item| row.contains(&item.ppn.0)) {
             return !self.has_flash_page_of(geometry, ppn);
         }
         let plane = geometry.place(ppn).plane;
         plane / geometry.planes_per_die == die.number()
             && self.items().iter().all(|item| geometry.place(item.ppn).plane != plane)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Dimensions;
+    use engine::Chance;
+
+    use super::*;
+
+    /// Against each page compared with all before it, in order and in none.
+    #[test]
+    fn flash_pages_are_those_of_a_plain_search() {
+        let geometry =
+            Geometry::new(Dimensions { planes_per_die: 4, pages_per_block: 24, parts: 3, ..Dimensions::ONE_PAGE });
+        let mut random = Chance::new(1, "flash pages");
+        for number in 0..2_000 {
+            let mut command = Command::NONE;
+            command.begin(OpKind::Read, Cause::Host);
+            let first = random.below_u32(90);
+            for at in 0..1 + random.below_u32(16) {
+                let ppn = if number % 2 == 0 { first / 2 + at } else { random.below_u32(96) };
+                command.add(Ppn(ppn.min(95)), Carried::Domain(Domain::new(0)));
+            }
+            let of = |at: usize| geometry.flash_page_of(command.item(at).ppn);
+            let plain = (0..command.len()).filter(|&at| (0..at).all(|before| of(before) != of(at)));
+            assert!(command.flash_pages(&geometry).eq(plain.clone()));
+            assert_eq!(command.planes(&geometry), plain.count());
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use base::{Cause, Die, OpKind, Ppn, Queue, Unit};
 use config::Config;
+use metrics::Counters;
 
 use super::{Wordlines, check, is_configured, is_settled, is_twice, pad_after, times_of_passes};
 use crate::device::Device;
@@ -127,6 +128,10 @@ impl Chip<Any> for Wordlines {
             return false;
         }
         note_open(context, die, command);
+        if let Some(pages) = context.device.flash.whole_rows(command.ppns()) {
+            command.set_whole(pages);
+            return false;
+        }
         let (is_whole, due) = context.chip.wordlines.gather(&context.device.flash, die, command, context.now);
         if !is_whole {
             context.queues.wake(die);
@@ -277,14 +282,23 @@ fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
         return recorder.counters.count(command.cause(), OpKind::Read, 1);
     }
     let pages = command.flash_pages(flash.geometry());
-    let is_alone = pages.clone().nth(1).is_none();
-    for at in pages.clone() {
-        match is_alone {
-            true => recorder.counters.count(command.cause_at(at), OpKind::Read, 1),
-            false => recorder.counters.part(command.cause_at(at), OpKind::Read),
-        }
+    if command.is_mixed() {
+        count_by_cause(&mut recorder.counters, command, pages.clone());
+    } else {
+        recorder.counters.command(command.cause(), OpKind::Read, pages.clone().count() as u64);
     }
     flash.check_shared(OpKind::Read, pages.map(|at| command.item(at).ppn));
+}
+
+/// Counts the pages of a command at these places, each for its own cause.
+fn count_by_cause(counters: &mut Counters, command: &Command, places: impl Iterator<Item = usize> + Clone) {
+    let is_alone = places.clone().nth(1).is_none();
+    for at in places {
+        match is_alone {
+            true => counters.count(command.cause_at(at), command.kind(), 1),
+            false => counters.part(command.cause_at(at), command.kind()),
+        }
+    }
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
@@ -292,25 +306,30 @@ fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
 #[cold]
 fn count(context: &mut Context<'_>, command: &Command) {
     let device = &mut *context.device;
-    let last: Vec<Ppn> = command.ppns().filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
-    assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
-    device.flash.check_shared(OpKind::Program, last.iter().copied());
+    let flash = &device.flash;
+    let last = command.ppns().filter(|&ppn| flash.is_last_of_wordline(ppn));
+    let wordlines = last.clone().count();
+    assert_eq!(wordlines, command.wordlines(), "wordlines are whole");
+    flash.check_shared(OpKind::Program, last.clone());
     match command.pass() {
         Pass::Only => {}
         Pass::First => {
-            device.recorder.counters.first_passes += last.len() as u64;
+            device.recorder.counters.first_passes += wordlines as u64;
             return;
         }
-        Pass::Second => last.iter().for_each(|&ppn| device.flash.sends_second_pass(ppn)),
+        Pass::Second => {
+            let last: Vec<Ppn> = last.collect();
+            last.into_iter().for_each(|ppn| device.flash.sends_second_pass(ppn));
+        }
     }
     if device.flash.is_placed_again(command.lead()) {
         return device.recorder.counters.count(command.cause(), OpKind::Program, device.flash.parts());
     }
-    for at in 0..command.len() {
-        let counters = &mut device.recorder.counters;
-        match last.len() {
-            1 => counters.count(command.cause_at(at), OpKind::Program, 1),
-            _ => counters.part(command.cause_at(at), OpKind::Program),
-        }
+    let (counters, is_multi) = (&mut device.recorder.counters, wordlines > 1);
+    match (command.is_mixed(), is_multi) {
+        (false, true) => counters.command(command.cause(), OpKind::Program, command.len() as u64),
+        (false, false) => counters.count(command.cause(), OpKind::Program, command.len() as u64),
+        (true, true) => (0..command.len()).for_each(|at| counters.part(command.cause_at(at), OpKind::Program)),
+        (true, false) => (0..command.len()).for_each(|at| counters.count(command.cause_at(at), OpKind::Program, 1)),
     }
 }
