@@ -31,7 +31,7 @@ pub(crate) struct PageSet {
     whole: BTreeMap<Key, u64>,
     /// The piece last used: neighbours follow each other.
     last: Option<(Key, usize)>,
-    /// So much has memory to spare.
+    /// Bytes that memory is known to have to spare.
     granted: u64,
 }
 
@@ -128,7 +128,7 @@ impl PageSet {
         before.is_some_and(|(&(owner, _), &end)| owner == device && piece < end)
     }
 
-    /// How many pages.
+    /// The number of pages in the set.
     pub(crate) fn count(&self) -> u64 {
         let in_ranges: u64 = self.whole.iter().map(|(&(_, first), &past)| (past - first) * PIECE).sum();
         let in_bits = self.index.iter().filter(|(key, _)| !self.is_whole(**key));

@@ -47,7 +47,7 @@ pub struct Tally {
     pub discards_ignored: u64,
     /// Requests moved by `out_of_range = "wrap"`.
     pub wrapped: u64,
-    /// Those of them that straddled the end: two requests each.
+    /// Wrapped requests that straddled the end: two requests each.
     pub split: u64,
     /// Requests cut short by `out_of_range = "clamp"`.
     pub clamped: u64,
@@ -594,7 +594,7 @@ impl Shifted {
         Shifted { batches, bounds, drawn: Vec::with_capacity(BATCH), taken: 0, carried: None, written: 0, volume }
     }
 
-    /// Nothing is placed before it is wanted, so that what is counted does not depend on the caller's batches.
+    /// Appends up to `wanted` requests, each placed only when it is wanted: counts do not depend on the caller's batches.
     fn fill(&mut self, out: &mut Vec<Request>, wanted: usize, tally: &mut Tally) {
         let full = out.len() + wanted;
         out.extend(if wanted > 0 { self.carried.take() } else { None });

@@ -72,7 +72,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// How many there are.
+    /// The number of requests.
     pub(super) fn requests(&self) -> u64 {
         self.requests
     }

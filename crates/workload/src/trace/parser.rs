@@ -51,7 +51,7 @@ pub struct Counts {
     pub other_devices: u64,
     /// Requests that stand after a later one in the file.
     pub out_of_order: u64,
-    /// Those of them that the reordering window could not put right.
+    /// Requests out of order that the reordering window could not put right.
     pub backwards_times: u64,
 }
 
@@ -103,7 +103,7 @@ impl Sink {
         self.hinted(Record { time_ns, offset, size, line: self.counts.lines, device, kind, fua, hint: 0 })
     }
 
-    /// The same, with a hint that says where the host wants it placed.
+    /// Takes a read, write or discard with its hint: where the host wants it placed. One of no bytes is counted and dropped.
     #[inline]
     pub fn hinted(&mut self, record: Record) -> Result<(), Bad> {
         let Record { kind, offset, size, .. } = record;

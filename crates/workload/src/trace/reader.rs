@@ -19,9 +19,9 @@ const SAMPLE: usize = 1 << 16;
 const LINE_MAX: usize = 1 << 16;
 /// A line that is skipped, and still no end of it: no text has such lines, and `/dev/zero` is one of them.
 const LINE_ENDLESS: u64 = 64 << 20;
-/// So much without any request is no trace.
+/// Bytes without any request after which a file is no trace.
 const BYTES_FIRST: u64 = 4 << 30;
-/// With `skip_bad`, so many bad lines without any request before them are no trace.
+/// Bad lines without any request before them after which, with `skip_bad`, a file is no trace.
 const BAD_FIRST: u64 = 1000;
 
 /// The mark that editors of Windows put before a text in UTF-8; it is no part of the text.
@@ -67,7 +67,7 @@ pub struct Trace {
     parser: Box<dyn BlockParser>,
     sink: Sink,
     window: Window,
-    /// Nothing more will be parsed.
+    /// The rest of the file is not parsed.
     finished: bool,
     /// The error that ended it, told once everything before it was given out.
     failure: Option<TraceError>,

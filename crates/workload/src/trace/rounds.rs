@@ -22,7 +22,7 @@ pub(crate) struct Rounds {
 }
 
 enum KeptRounds {
-    /// Nothing: the trace is too long, cannot be read twice, or goes round only once.
+    /// No round: the trace is too long, cannot be read twice, or goes round only once.
     None,
     /// The first round so far, which has all been given out as well.
     First(Packed),
@@ -47,7 +47,7 @@ impl Rounds {
     /// Appends up to `max` requests of this round; none at its end.
     ///
     /// # Errors
-    /// Those of [`Trace::fill`].
+    /// See [`Trace::fill`].
     pub fn fill(&mut self, out: &mut Vec<Record>, max: usize) -> Result<(), TraceError> {
         match &mut self.kept {
             KeptRounds::Packed(reader) => {

@@ -25,7 +25,7 @@ impl Window {
         self.size
     }
 
-    /// How many requests must be held before any can be given out.
+    /// The number of requests that must be held before any can be given out.
     pub fn full(&self) -> usize {
         (2 * self.size).max(1024)
     }
