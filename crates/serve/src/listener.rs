@@ -164,7 +164,7 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    /// The same connection once more, to end it from another thread.
+    /// Clones the connection's handle, so that another thread can shut it down.
     pub(crate) fn again(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Unix(stream) => Self::Unix(stream.try_clone()?),

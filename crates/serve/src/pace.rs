@@ -138,7 +138,7 @@ impl Pacer {
         self.kept.answered(due);
     }
 
-    /// The same, for a thread that has nothing else to do: the end of the request can be waited for.
+    /// Begins a request that came now. The closure returned waits until the model has completed it.
     pub fn begin_waited(&self, request: PacedRequest) -> impl FnOnce() + use<> {
         let (done, wait) = mpsc::sync_channel(1);
         // Who does not wait any more needs no word.

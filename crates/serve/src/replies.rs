@@ -66,7 +66,7 @@ impl<'a> PacedReplies<'a> {
 /// Sends replies as they become due, until no more can come.
 ///
 /// # Errors
-/// Those of the stream.
+/// The stream cannot be written.
 pub(crate) fn send_when_due(stream: &mut impl Write, news: &Receiver<ReplyNews>, pace: &Pacer) -> io::Result<()> {
     let mut halves: HashMap<u64, HalfReply> = HashMap::new();
     let (mut output, mut due_of) = (Vec::new(), Vec::new());

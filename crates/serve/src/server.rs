@@ -98,7 +98,7 @@ impl Server {
         Self::start_paced(blocks, listener, limits, None)
     }
 
-    /// The same; requests are answered no earlier than a model says.
+    /// Starts to serve `blocks`; requests are answered no earlier than the model behind `pace` says.
     pub fn start_paced(blocks: Arc<dyn Blocks>, listener: Listener, limits: Limits, pace: Option<Arc<Pacer>>) -> Self {
         let (counters, state, changed) = (RequestCounters::default(), Mutex::default(), Condvar::new());
         let stopping = AtomicBool::new(false);
@@ -149,7 +149,7 @@ impl Server {
     /// power is gone or the device is broken, it only ends.
     ///
     /// # Errors
-    /// Those of [`Blocks::close`].
+    /// See [`Blocks::close`].
     pub fn stop(mut self) -> Result<(), Error> {
         self.inner.stopping.store(true, Ordering::Relaxed);
         self.inner.listener.close();
