@@ -21,14 +21,14 @@ pub struct Disturbed {
     pub page: Page,
     /// Reads of its block since the page was programmed, this one included.
     pub reads: u32,
-    /// How many of them the page takes.
+    /// Reads of its block that the page takes.
     pub limit: u32,
 }
 
 /// The P/E cycles of a block that had reprogramming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycles {
-    /// How many came to their end.
+    /// Cycles with reprogramming that came to their end.
     pub reprogrammed: u32,
     /// The present one is of them.
     pub is_reprogrammed: bool,
@@ -115,7 +115,7 @@ impl Nand {
         self.disturb.as_ref().map_or(0, |disturb| disturb.reads_before[self.index(block, page)])
     }
 
-    /// How many reads of its block a page takes before it cannot be read any more; nothing where limits are not kept.
+    /// Reads of its block that a page still takes before it cannot be read; `None` where limits are not kept.
     pub fn reads_left(&self, block: Block, page: Page) -> Option<u32> {
         let limit = self.disturb.as_ref()?.limit(self.has_guard_levels(block, page));
         Some(limit.saturating_sub(self.reads_of_page(block, page)))

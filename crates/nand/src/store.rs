@@ -11,7 +11,7 @@ use crate::image::Image;
 /// Which store an array has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Nothing is kept.
+    /// No content.
     Nothing,
     /// A stamp of 8 bytes in place of a page's data, and a spare area of 16.
     Stamps,

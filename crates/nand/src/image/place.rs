@@ -110,7 +110,7 @@ impl Backing {
         }
     }
 
-    /// Nothing is behind so many bytes of data. That it may stay does no harm.
+    /// Cuts the data to `length` bytes: the rest is not needed, and does no harm where it stays.
     pub(super) fn cut_to(&mut self, length: u64) {
         match &mut self.data {
             PageRegion::File(region) => region.cut_to(length),

@@ -51,7 +51,7 @@ struct Reserve {
     credit: u64,
 }
 
-/// What is known of room on the disk.
+/// The room on the disk that is known to be there.
 struct DiskRoom {
     page_bytes: usize,
     /// A bit for each page: it has room.
@@ -59,7 +59,7 @@ struct DiskRoom {
     /// The blocks that keep their room while they are erased.
     kept: Vec<bool>,
     kept_count: usize,
-    /// What has data in the file has room too: no other file shares it.
+    /// Each page with data in the file has room of its own: no other file shares it.
     is_alone: bool,
 }
 
@@ -319,7 +319,7 @@ impl DiskRoom {
         DiskRoom { page_bytes, pages, kept: vec![false; blocks], kept_count: 0, is_alone }
     }
 
-    /// What is known of a file, on file systems that write a page where it is: one with room cannot find the disk full.
+    /// The room of a file, on file systems that write a page where it is: one with room cannot find the disk full.
     #[cfg(target_os = "linux")]
     fn of(file: &File, page_bytes: usize, blocks: usize, pages_per_block: usize) -> Option<DiskRoom> {
         const TMPFS: i64 = 0x0102_1994;
@@ -413,7 +413,7 @@ mod tests {
         }
     }
 
-    /// Whatever the file system is, its rules hold.
+    /// A region that knows its room, whatever the file system of its file is.
     fn opened(file: File) -> FileRegion {
         let lengths = Lengths { fixed: 0, records: OFFSET as usize, data: (BLOCKS * PAGES * PAGE) as u64 };
         let mut region = FileRegion::new(file, &lengths, true, &shape(), PAGE as u32).expect("it can be mapped");

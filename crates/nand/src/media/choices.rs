@@ -216,7 +216,7 @@ impl MediaSetup {
         self.age
     }
 
-    /// How many times as fast data age as at 30 °C.
+    /// The speed at which data age, relative to 30 °C.
     pub(super) fn acceleration(&self) -> f64 {
         acceleration(self.energy, self.temperature)
     }

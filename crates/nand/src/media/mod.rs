@@ -4,7 +4,7 @@
 //! reads of its block ([`rber`]). ECC corrects so many of a codeword ([`ecc`]). Beyond that the page is read again with shifted
 //! reference voltages, in an order that a policy says ([`levels`]), then decoded softly, then given up. Blocks and layers differ.
 //!
-//! Nothing here owns a clock: programs and reads are told with their time. Data that were there before the first instant have the
+//! The media own no clock: programs and reads are told with their time. Data that were there before the first instant have the
 //! stated age then.
 
 mod choices;

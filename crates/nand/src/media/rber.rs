@@ -97,7 +97,7 @@ fn interpolated(rows: &[(f64, f64)], at: f64) -> f64 {
     }
 }
 
-/// How many times as fast data age at a temperature in °C as at 30 °C (Arrhenius), with an activation energy in eV.
+/// The speed at which data age at a temperature in °C, relative to 30 °C (Arrhenius), with an activation energy in eV.
 pub fn acceleration(energy: f64, celsius: f64) -> f64 {
     let inverse = |celsius: f64| 1.0 / (celsius + 273.15);
     libm::exp(energy / BOLTZMANN * (inverse(REFERENCE) - inverse(celsius)))
