@@ -15,23 +15,23 @@ use crate::page::{PageMap, copy_stream};
 enum AgendaLine {
     /// Erase an empty unit that a mechanism kept.
     Erase,
-    /// What somebody waits for, besides room.
+    /// The step that a host's request waits for, besides room.
     Pending,
     /// The work that mechanisms begin on their own account, or go on with.
     TakeUp,
-    /// What comes before the next page of the victim.
+    /// The step that comes before the next page of the victim.
     BeforeCopies,
     /// The end of a collection whose victim is empty.
     End,
     /// The next pages of the victim; where the others stay in it, the end of its collection.
     Move,
-    /// What has to be safe before the next host page is programmed.
+    /// The backup that the next host page needs before it is programmed.
     Protect,
     /// A victim's page that goes under the next host page.
     Under,
 }
 
-/// What a domain does next: the first line that has an operation gives it.
+/// The order in which a domain looks for its next operation: the first line that has one gives it.
 const AGENDA: [(AgendaLine, &str); 8] = [
     (AgendaLine::Erase, "It gives room at once, and nothing is lost by it."),
     (AgendaLine::Pending, "A read or a write waits for it, and a collection may last long."),
@@ -65,7 +65,7 @@ const ROOM: [(Option<RoomSource>, &str); 6] = [
 const MAX_ROUNDS: u32 = 10_000_000;
 
 impl<M: Mechanisms> PageMap<M> {
-    /// What the tables say: line, and reason.
+    /// The lines of both tables, each with its reason.
     #[cfg(test)]
     fn tables() -> Vec<(String, &'static str)> {
         let lines = AGENDA.iter().map(|(line, reason)| (format!("{line:?}"), *reason));
@@ -177,7 +177,7 @@ impl<M: Mechanisms> PageMap<M> {
         }
     }
 
-    /// What somebody waits for. If it takes a place among the pages of the map, room is made for it first.
+    /// The step that a request waits for. If it takes a place among the pages of the map, room is made for it first.
     pub(crate) fn pending(&mut self, domain: Domain) -> Option<Step> {
         let may_fetch = self.may_fetch(domain);
         let step = match self.mechanisms.pending(&mut self.kernel, domain, false, may_fetch, &mut self.group)? {
@@ -231,7 +231,7 @@ impl<M: Mechanisms> PageMap<M> {
         step
     }
 
-    /// What has to be safe before the next pages of a stream are programmed: those that one command may hold.
+    /// The backup that is due before the next pages of a stream, as many as one command may hold, are programmed.
     fn before_row(&mut self, domain: Domain, stream: Stream) -> Option<Step> {
         if !self.guards_pages {
             return None;
@@ -348,7 +348,7 @@ impl<M: Mechanisms> PageMap<M> {
         Picked::Group
     }
 
-    /// What has to be safe before the host page that waits is programmed.
+    /// The backup that is due before the host page that waits is programmed.
     fn protect(&mut self, domain: Domain) -> Verdict {
         let Some(stream) = self.waiting[domain.index()] else { return Verdict::Nothing };
         self.before_row(domain, stream).map_or(Verdict::Nothing, Verdict::Step)
@@ -447,7 +447,7 @@ fn add_parts(kernel: &Kernel, job: &Job, stream_of: &dyn Fn(Lpn) -> Stream, grou
     parts.filter(|&part| kernel.is_valid(part) && of(part) == stream).for_each(|part| group.push(part));
 }
 
-/// What a line of the agenda says.
+/// The answer of a line of the agenda.
 enum Verdict {
     Nothing,
     Step(Step),

@@ -3,9 +3,9 @@
 /// A figure of the summary.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// How many.
+    /// A number of events or things.
     Count(u64),
-    /// How many of each, in order.
+    /// A number for each of several, in order.
     Counts(Vec<u64>),
     /// A part of a whole, or a number per something; nothing where that is none.
     Ratio(Option<f64>),

@@ -72,7 +72,7 @@ pub enum PagePayload {
     Parity,
     /// The next version of this page of the map, behind those of the host, or of a part of one.
     Map(Lpn),
-    /// Nothing.
+    /// No content: a dummy page.
     Nothing,
 }
 

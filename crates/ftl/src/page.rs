@@ -17,7 +17,7 @@ use crate::paced::HostPace;
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
 
-/// What a domain does next, as the agenda decided.
+/// The next step of a domain, as the agenda decided.
 #[derive(Clone, Copy, Debug)]
 struct Decided {
     step: Option<Step>,
@@ -38,14 +38,14 @@ pub(crate) struct PageMap<M> {
     pub(crate) allocation: Allocation,
     /// By die of a dynamic allocation.
     pub(crate) turns: Vec<DomainTurn>,
-    /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
+    /// Room is made before each host page; else a collection begins after the page that fills the active block.
     pub(crate) on_demand: bool,
     /// No mechanism hears of single pages, nor is asked about those of the host: none has anything done on demand, and none weighs the
     /// ways in which pages move.
     is_quiet: bool,
-    /// Whether pages may have to be made safe before others are programmed.
+    /// Pages may have to be made safe before others are programmed.
     pub(crate) guards_pages: bool,
-    /// Whether a mechanism wants to know the time.
+    /// A mechanism wants to know the time.
     pub(crate) hears_of_time: bool,
     /// By domain: the stream of a host page that waits for what has to come before it.
     pub(crate) waiting: Vec<Option<Stream>>,
@@ -138,18 +138,18 @@ impl<M: Mechanisms> PageMap<M> {
         M::IS_PLAIN || self.is_quiet
     }
 
-    /// Whether a domain has something to do before it takes host pages: a collection, or what is pending besides.
+    /// True if a domain is at work before it takes host pages: on a collection, or on a step that is pending besides.
     #[inline]
     pub(crate) fn is_busy(&self, domain: Domain) -> bool {
         self.kernel.job(domain).is_some() || !M::IS_PLAIN && self.on_demand && self.is_pending(domain)
     }
 
-    /// Whether something is pending in a domain besides a collection.
+    /// True if a step is pending in a domain besides a collection.
     pub(crate) fn is_pending(&self, domain: Domain) -> bool {
         self.waiting[domain.index()].is_some() || self.mechanisms.is_pending(domain)
     }
 
-    /// Whether a dynamic allocation may give a page to a domain now.
+    /// True if a dynamic allocation may give a page to a domain now.
     #[inline]
     pub(crate) fn accepts(&self, domain: Domain) -> bool {
         if self.is_busy(domain) {
@@ -189,7 +189,7 @@ impl<M: Mechanisms> PageMap<M> {
         text
     }
 
-    /// What the erase of a unit means.
+    /// The meaning of the erase of a unit: its cause, and what ends with it.
     pub(crate) fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         let retires = self.retires(domain, unit);
         match self.kernel.job(domain) {
@@ -203,7 +203,7 @@ impl<M: Mechanisms> PageMap<M> {
         }
     }
 
-    /// Whether a unit is set aside: it never holds pages of the host.
+    /// True if a unit is set aside: it never holds pages of the host.
     pub(crate) fn is_aside(&self, unit: Unit) -> bool {
         self.kernel.state_of(unit) == UnitState::Aside
     }
@@ -357,7 +357,7 @@ impl<M: Mechanisms> PageMap<M> {
         self.mechanisms.placed(&mut self.kernel, &NewPage { domain, lpn, at: place.at, origin });
     }
 
-    /// What is to be programmed.
+    /// The page to be programmed: its place, its content and the way it is programmed.
     #[inline]
     pub(crate) fn announced(&self, at: Ppn, holds: PagePayload, tag: u128) -> Placed {
         let is_dummy = holds == PagePayload::Nothing;
@@ -645,12 +645,12 @@ impl<M: Mechanisms> PageMap<M> {
         due.is_some()
     }
 
-    /// Whether something has to be done before an empty unit is erased.
+    /// True if updates of the map come before the erase of an empty unit.
     pub(crate) fn delays_erase(&self, domain: Domain, unit: Unit) -> bool {
         self.mechanisms.parts().map.is_some_and(|map| map.delays_erase(&self.kernel, domain, unit))
     }
 
-    /// What a domain without anything on demand does next: the job in hand.
+    /// The next step of a domain without work on demand: that of the job in hand.
     fn decide_job(&mut self, domain: Domain) -> Option<Step> {
         self.group.clear();
         let job = *self.kernel.job(domain)?;
@@ -675,7 +675,7 @@ impl<M: Mechanisms> PageMap<M> {
         self.pace.iter_mut().for_each(HostPace::restart);
     }
 
-    /// What outlives a run.
+    /// The state that outlives a run.
     pub(crate) fn save(&self) -> Saved<'_> {
         let mut saved = self.kernel.save();
         self.mechanisms.save(&self.kernel, &mut saved);

@@ -60,7 +60,7 @@ pub static SEAM: Seam = Seam {
     choices: CHOICES,
 };
 
-/// Whether the allocation of that name binds pages to channels dynamically.
+/// True if the allocation of that name binds pages to channels dynamically.
 pub fn is_dynamic(name: &str) -> bool {
     [dynamic::F.name, dynamic::D.name, dynamic::F2.name].contains(&name)
 }
@@ -128,7 +128,7 @@ impl Allocation {
         }
     }
 
-    /// How many queues host pages wait in.
+    /// The number of queues in which host pages wait.
     pub fn queues(&self) -> u32 {
         match self {
             Allocation::Striped(striped) => striped.domains(),

@@ -38,7 +38,7 @@ impl Mapping for Fast {
         self.is_busy(domain).then(work)
     }
 
-    /// Nothing comes before a page of the host but merges.
+    /// True unless merges come before the page: they alone do.
     #[inline]
     fn prepare(&mut self, domain: Domain, _: HostWrite) -> bool {
         !Fast::is_busy(self, domain)

@@ -235,7 +235,7 @@ struct LogDomain {
     head: u32,
     /// Random-write log blocks.
     random: u32,
-    /// How many of them, from the oldest on, take no more pages.
+    /// Random-write log blocks, from the oldest on, that take no more pages.
     filled: u32,
     /// The free unit that is used next, once it was asked for.
     next: Option<Unit>,
@@ -243,8 +243,8 @@ struct LogDomain {
     /// The spent data block that has to be erased before anything else.
     erase: Option<Unit>,
     recycling: Option<Recycling>,
-    /// How many of the oldest random-write log blocks hold nothing newest any more and wait for their erase, before
-    /// the one that is recycled.
+    /// Random-write log blocks, from the oldest on, without any newest version. They stand before the one that is
+    /// recycled, and wait for their erase.
     emptied: u32,
 }
 

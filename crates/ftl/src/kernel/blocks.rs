@@ -84,7 +84,7 @@ impl Kernel {
         self.more_wear[unit.index()] += thousandths;
     }
 
-    /// How many units of all domains were filled after one was.
+    /// The number of units, of all domains, that were filled after this one.
     pub(crate) fn filled_after(&self, unit: Unit) -> u32 {
         self.closings - self.closed_at[unit.index()]
     }

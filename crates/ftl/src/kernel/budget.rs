@@ -33,7 +33,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Nothing.
+    /// The needs of a mechanism that needs nothing.
     pub(crate) const NONE: Needs = Needs {
         axes: [Axis::ONE; AXES],
         reserve: 0,

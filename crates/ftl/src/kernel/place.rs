@@ -52,7 +52,7 @@ const LANES: usize = 16;
 pub(crate) struct RunReads {
     /// The last one, counted over the device.
     last: Option<u32>,
-    /// How many they are, by block of the unit.
+    /// The number of flash pages read, by block of the unit.
     pub(crate) of_lane: [u32; LANES],
 }
 
@@ -73,10 +73,10 @@ impl RunReads {
     }
 }
 
-/// How many pages ahead of the one that moves their own entries are.
+/// Pages between the one that moves and the one whose own entries are asked for.
 pub(crate) const FAR_AHEAD: u32 = 512;
 
-/// How many pages ahead of the one that moves map entries are asked for.
+/// Pages between the one that moves and the one whose map entry is asked for.
 const AHEAD: usize = PREFETCH_DISTANCE as usize;
 
 /// Where a page was placed.

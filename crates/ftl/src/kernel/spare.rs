@@ -21,7 +21,7 @@ pub(crate) enum PageKind {
     Backup = 2,
     /// The exclusive-or of two lower pages. Its time is the first of them and the erase count of their unit.
     Parity = 3,
-    /// Nothing.
+    /// A page without data, that fills a place.
     Dummy = 4,
 }
 

@@ -8,7 +8,7 @@ use base::Slot;
 
 use crate::stream::{MAX_STREAMS, Stream};
 
-/// How many axes there are.
+/// The number of axes.
 pub(crate) const AXES: usize = 5;
 
 /// How the blocks of a stream are used.
@@ -107,7 +107,7 @@ impl Streams {
         }
     }
 
-    /// How many there would be of data.
+    /// The number of streams of data that these axes make.
     pub(crate) fn product(axes: [Axis; AXES]) -> usize {
         axes.iter().map(|axis| axis.classes).product()
     }
@@ -124,7 +124,7 @@ impl Streams {
         if self.is_cold(stream) { 0 } else { stream.index() / self.strides[axis] % self.classes[axis] }
     }
 
-    /// How many there are.
+    /// The number of streams.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         self.data + usize::from(self.has_map) + usize::from(self.has_cold)

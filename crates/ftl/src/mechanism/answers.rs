@@ -94,7 +94,7 @@ pub(crate) enum OwnWork {
 pub(crate) enum Picked {
     /// The pages of the group.
     Group,
-    /// Nothing: the pages that are left stay, and the unit is in use again.
+    /// No page: those that are left stay, and the unit is in use again.
     Stays,
 }
 

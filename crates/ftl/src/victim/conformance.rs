@@ -17,7 +17,7 @@ const FREE: UnitRecord = UnitRecord { valid: 0, state: UnitState::Free, lsb_only
 /// closed. `go_on` is asked after each step.
 ///
 /// # Errors
-/// What it did in place of that.
+/// The policy broke its word; the text says how.
 pub fn conform(policy: &mut dyn VictimPolicy, seed: u64, mut go_on: impl FnMut() -> bool) -> Result<(), String> {
     let mut life = Life {
         random: Chance::new(seed, "victims"),
@@ -74,7 +74,7 @@ impl Life {
         }
     }
 
-    /// What the policy chooses, if that is right.
+    /// The policy's choice, if it is right.
     fn choice(&self, policy: &mut dyn VictimPolicy, domain: Domain, now: u64) -> Result<Option<Unit>, String> {
         let is_closed = |unit: Unit| self.units[unit.index()].state == UnitState::Closed;
         let closed = SHAPE.units_of_domain(domain).filter(|&unit| is_closed(unit)).count();

@@ -78,7 +78,7 @@ pub enum UnitState {
     Retired,
 }
 
-/// How many units the device has, and how they are divided into domains.
+/// The number of units of the device, and their division into domains.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitShape {
     /// Domains of the device.

@@ -10,7 +10,7 @@ use engine::FlatArray;
 /// "No entry" in the lists.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// How many entries are looked at, from the least recently used on, in search of one that is not dirty.
+/// Entries looked at, from the least recently used on, in search of one that is not dirty.
 const SEARCH: u32 = 64;
 
 /// A cached map entry. Its value is the map's.

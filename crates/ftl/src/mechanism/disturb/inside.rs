@@ -265,7 +265,7 @@ impl Disturb {
         unit
     }
 
-    /// Nothing is left to be done: the unit is in use again, for more reads.
+    /// Ends work inside a unit that is done: the unit is in use again, for more reads.
     pub(super) fn end_inside(&mut self, kernel: &mut Kernel, domain: Domain) {
         let unit = self.close_inside(kernel, domain);
         let Some(RefreshWork::Inside(work)) = self.domain_mut(domain).work.take() else { unreachable!("just closed") };

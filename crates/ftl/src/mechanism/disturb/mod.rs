@@ -301,7 +301,7 @@ impl Disturb {
 
     /// Reads that are owed because pages still come to a unit, and the pages that its refresh will move besides.
     ///
-    /// Nothing where none come any more. Otherwise a unit that took its reads while it was filled would be due as soon as it is
+    /// Both are zero where none come any more. Otherwise a unit that took its reads while it was filled would be due as soon as it is
     /// full, and so would the one that its pages move to: refreshes would make refreshes, for ever.
     fn owed_while_filled(&self, kernel: &Kernel, unit: Unit) -> (u32, u32) {
         let geometry = kernel.geometry();

@@ -9,7 +9,7 @@ use crate::kernel::{Kernel, Why};
 use crate::victim::UnitState;
 
 impl Disturb {
-    /// How many of some read-hot pages find room in shadow or low-density units, or the unit that has to make room first.
+    /// The number of read-hot pages that find room in shadow or low-density units, or the unit that has to make room first.
     pub(super) fn room_for_hot(&self, kernel: &Kernel, domain: Domain, wanted: u32) -> Result<u32, Unit> {
         let streams = (kernel.streams().all_of_data().count() / self.scheme.classes()) as u32;
         let open = self.room_in_open(kernel, domain);

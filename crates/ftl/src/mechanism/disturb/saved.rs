@@ -42,7 +42,7 @@ impl Disturb {
         }
     }
 
-    /// Nothing if it cannot be.
+    /// Takes over the states of all units; `None` if the words cannot be states.
     pub(super) fn restore_states(
         &mut self,
         kernel: &mut Kernel,

@@ -9,7 +9,7 @@ use crate::sample::{self, FIRST};
 
 const PAGES: u32 = 12;
 
-/// What was done.
+/// The kind of step that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Begun,
@@ -66,7 +66,7 @@ impl Plane {
         (0..times).for_each(|_| self.disturb.page_read(&mut self.kernel, at));
     }
 
-    /// What is done next, as the agenda asks, until something is. Pages that move are moved.
+    /// Asks as the agenda does until a step is given, and returns it. Pages that move are moved.
     fn next(&mut self) -> Next {
         let mut group = Group::EMPTY;
         match self.disturb.take_up(&mut self.kernel, FIRST, true, &mut group) {

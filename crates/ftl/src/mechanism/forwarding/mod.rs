@@ -141,7 +141,7 @@ pub static SEAM: Seam = Seam {
 /// The event that begins forward GC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing.
+    /// No event: GC runs in the foreground alone.
     Threshold,
     /// Having run out of pages to write.
     Forwarding {

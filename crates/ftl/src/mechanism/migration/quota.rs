@@ -33,7 +33,7 @@ impl Classes {
         Classes { quotas: quotas.into_iter().rev().collect() }
     }
 
-    /// How many there are.
+    /// The number of classes.
     pub(super) fn count(&self) -> usize {
         self.quotas.len()
     }

@@ -492,7 +492,7 @@ impl Paired {
         restart::rescued(kernel, scan, at, spare)
     }
 
-    /// Nothing is left to do in a domain.
+    /// Ends the work of a domain: no step is left to be done there.
     pub(crate) fn settled(&mut self, domain: Domain) {
         self.guards[domain.index()].erases = false;
     }

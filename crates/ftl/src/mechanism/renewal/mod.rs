@@ -121,7 +121,7 @@ struct DomainDue {
     patrolled_last: bool,
     /// When the work at hand was found; nothing where there is none.
     begun: Option<Instant>,
-    /// Nothing is taken in hand before that.
+    /// The earliest instant of new work.
     rests_until: Instant,
     /// How long the last work took, and so does the rest after it.
     worked: Duration,

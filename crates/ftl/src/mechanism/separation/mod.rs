@@ -113,7 +113,7 @@ impl Separation {
         matches!(self, Separation::Placement(_))
     }
 
-    /// Whether an active block of a stream is to be closed before the host's next page, since the host moved its handle on.
+    /// True if an active block of a stream is to be closed before the host's next page, since the host moved its handle on.
     #[inline]
     pub(crate) fn is_outdated(&self, streams: &Streams, domain: Domain, stream: Stream) -> bool {
         matches!(self, Separation::Placement(placement) if placement.is_outdated(domain, streams.class(stream, AXIS)))

@@ -223,7 +223,7 @@ fn active_blocks(kernel: &Kernel, handle: usize) -> impl Iterator<Item = (Domain
 }
 
 impl HintPlacement {
-    /// Nothing: the separation goes by no hints.
+    /// The placement that was chosen; `None` where the separation goes by no hints.
     pub(super) fn of(kernel: &Kernel, selection: &Selection) -> Option<HintPlacement> {
         let front = FrontEnd::of(selection)?;
         let classes = front.classes();
@@ -294,7 +294,7 @@ impl HintPlacement {
         (0..self.front.handles).map(of_handle).collect()
     }
 
-    /// Whether the active block of a class is to be closed in a domain before the host's next page.
+    /// True if the active block of a class is to be closed in a domain before the host's next page.
     #[inline]
     pub(super) fn is_outdated(&self, domain: Domain, class: usize) -> bool {
         u32::from(self.updates.outdated[domain.index()]) >> class & 1 != 0

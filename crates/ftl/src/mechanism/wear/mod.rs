@@ -69,7 +69,7 @@ pub(crate) struct Static {
     since_check: Vec<u32>,
 }
 
-/// How many erases of a domain there are between two looks at all of its units.
+/// Erases of a domain between two looks at all of its units.
 fn period(shape: UnitShape) -> u32 {
     (shape.units_per_domain / 16).max(1)
 }

@@ -72,7 +72,7 @@ pub static SEAM: Seam = Seam {
 /// The treatment of read-hot pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DisturbScheme {
-    /// Nothing: their blocks are refreshed like others.
+    /// None of their own: their blocks are refreshed like others.
     Refresh,
     /// Shadow blocks; `moves_on`: inside which they move on.
     Shadow { moves_on: bool },
@@ -83,7 +83,7 @@ pub(super) enum DisturbScheme {
 }
 
 impl DisturbScheme {
-    /// Nothing for `ignore`.
+    /// The scheme of that name; `None` for `ignore`.
     pub(super) fn of(name: &str) -> Option<DisturbScheme> {
         match name {
             "ignore" => None,
