@@ -42,7 +42,7 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Nothing yet, with all the memory it will ever need.
+    /// Figures before the first request, with all the memory they will ever need.
     pub fn new() -> Admission {
         Admission {
             reads: vec![AdmissionClass::default(); CLASSES],

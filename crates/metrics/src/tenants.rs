@@ -29,7 +29,7 @@ impl TenantFigures {
     /// Bytes of one.
     pub const BYTES: u64 = 4 * 350_000;
 
-    /// Nothing yet; its logical pages are its own from `first` on, if any are. Requests count that it sends from `from` on.
+    /// Figures before the first request. The tenant's own logical pages begin at `first`, if it has any; requests count from `from` on.
     pub fn new(name: String, first: Option<Lpn>, from: Instant) -> TenantFigures {
         let latencies = std::array::from_fn(|_| Latency::new());
         TenantFigures {

@@ -60,7 +60,7 @@ impl Default for WindowFigures {
 }
 
 impl WindowFigures {
-    /// Nothing yet.
+    /// Figures before the first window.
     pub fn new() -> WindowFigures {
         WindowFigures {
             kept: VecDeque::new(),

@@ -363,7 +363,7 @@ impl SplitLatencies {
     pub const BYTES_OF_ROW: u64 =
         (size_of::<RequestRow>() + 4 * 8 + 4 * 8 * (6 + WAYS * LatencyPart::ALL.len())) as u64;
 
-    /// Nothing yet. Examples are preferred from `window`; `keeps_rows`: every request is kept.
+    /// Latencies before the first request. Examples are preferred from `window`; `keeps_rows`: every request is kept.
     pub fn new(window: Option<Range<Instant>>, keeps_rows: bool) -> SplitLatencies {
         let rows = keeps_rows.then(RequestRows::default);
         let (reads, writes) = (OfKind::new(), OfKind::new());

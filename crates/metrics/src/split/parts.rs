@@ -88,7 +88,7 @@ impl LatencyPart {
         LatencyPart::Service,
     ];
 
-    /// How many of them a die may be doing.
+    /// The number of parts that a die may be doing; they come first.
     pub const OF_DIES: usize = LatencyPart::Suspend as usize + 1;
 
     /// The name in reports.
@@ -164,7 +164,7 @@ pub(super) const NAMES: [Names; LatencyPart::ALL.len()] = names![
 pub struct LatencyParts(pub(super) [u64; LatencyPart::ALL.len()]);
 
 impl LatencyParts {
-    /// Nothing yet.
+    /// Every part zero.
     pub const NONE: LatencyParts = LatencyParts([0; LatencyPart::ALL.len()]);
 
     /// Adds to a part.
