@@ -424,7 +424,7 @@ impl Geometry {
         (slot.number()..self.unit_slots()).map(Slot::new)
     }
 
-    /// How many these are.
+    /// The number of slots of a unit from one on.
     #[inline]
     pub fn slots_left(&self, slot: Slot) -> u32 {
         self.unit_slots() - slot.number()
