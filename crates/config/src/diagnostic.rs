@@ -138,7 +138,7 @@ const SHOWN_MAX: usize = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     shown: Vec<Diagnostic>,
-    /// How many came after those.
+    /// The number of problems beyond those shown.
     more: usize,
     /// Changes that were made to what was written, and that are no problem.
     notes: Vec<String>,
@@ -213,7 +213,7 @@ impl Diagnostics {
         self.list.iter()
     }
 
-    /// How many.
+    /// The number of problems, shown or not.
     pub fn len(&self) -> usize {
         self.list.len() + self.more
     }

@@ -116,7 +116,7 @@ pub struct Wear {
     pub retention: Retention,
     /// Copyback thresholds.
     pub copyback: CopybackTable,
-    /// How many page reads of its block a page takes at full and at low density; `None`: reads disturb nothing.
+    /// Page reads of its block that a page takes at full and at low density; `None`: reads disturb nothing.
     pub read_limit: Option<[u32; 2]>,
     /// Reads count anew once a block is reprogrammed.
     pub reprogram_restarts: bool,
@@ -458,7 +458,7 @@ pub enum Checks {
 /// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// Nothing.
+    /// No content.
     None,
     /// 8 bytes: logical page and version, so that lost or stale data are seen.
     Stamp,
