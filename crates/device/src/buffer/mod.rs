@@ -50,7 +50,7 @@ pub(crate) struct BufferedPage {
     parts: u64,
     /// Where the host wants it.
     pub(crate) hint: u16,
-    /// How many flushes had begun when it entered.
+    /// Flushes that had begun when it entered.
     pub(crate) flushes: u32,
     /// It leaves at once: a write with FUA.
     urgent: bool,
@@ -179,7 +179,7 @@ impl Buffer {
         Instant(self.accepted)
     }
 
-    /// How many pages of a span need room: those that would not overwrite a buffered one.
+    /// The number of pages of a span that need room: they would not overwrite a buffered one.
     pub(crate) fn need(&self, span: Span) -> u32 {
         span.pages().filter(|(lpn, _)| self.find_open(*lpn).is_none()).count() as u32
     }

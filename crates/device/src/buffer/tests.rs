@@ -42,7 +42,7 @@ impl Model {
         }
     }
 
-    /// Something that a host or a die does, if it can be done now.
+    /// Takes a random step of the host or of a die, if it can be taken now.
     fn step(&mut self, random: &mut Chance) {
         let queue = Queue::new(random.below_u32(QUEUES));
         let (lpn, at) = (Lpn(random.below_u32(LPNS)), queue.index());

@@ -343,7 +343,7 @@ mod canary {
         (config, device)
     }
 
-    /// What a check says; an empty text if it finds nothing.
+    /// The text of a check's complaint; empty if it finds nothing.
     fn complaint(check: impl FnOnce()) -> String {
         match catch_unwind(AssertUnwindSafe(check)) {
             Ok(()) => String::new(),
@@ -440,7 +440,7 @@ mod canary {
         assert_caught(|| device.check_durable(0), "of LPN 7 is said to be durable");
     }
 
-    /// What was completed in the buffer before the cut is gone by the flush after it.
+    /// Writes completed in the buffer before the cut are gone by the flush after it.
     #[test]
     fn a_flush_that_the_power_cut_off_promises_nothing() {
         let (_, mut device) = aged("none");

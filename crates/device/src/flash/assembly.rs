@@ -74,7 +74,7 @@ impl Assembly {
 
 // From placing to programming.
 impl Flash {
-    /// Nothing is placed and not programmed, and no time passes.
+    /// Clears the assembly: no page is placed and not programmed, and no time passes.
     pub(super) fn rest_assembly(&mut self) {
         let wordlines = self.assembly.wordlines;
         let delays = self.gathers();

@@ -30,7 +30,7 @@ pub(crate) enum Fault {
     PowerCut {
         /// Operations before it.
         at: u64,
-        /// Whether the operation has begun, and is interrupted.
+        /// The operation has begun, and is interrupted.
         during: bool,
     },
 }
@@ -51,10 +51,10 @@ pub(super) struct Supply {
     safeguard: Safeguard,
 }
 
-/// What the device has against faults that no FTL sees.
+/// The device's protection against faults that no FTL sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Safeguard {
-    /// Nothing.
+    /// No protection.
     None,
     /// Power for the program under way.
     Supercap,
@@ -63,7 +63,7 @@ pub(crate) enum Safeguard {
 }
 
 impl Safeguard {
-    /// What belongs to a protection of paired pages.
+    /// The safeguard that belongs to a protection of paired pages.
     pub(crate) fn of(paired_page: &str) -> Safeguard {
         match paired_page {
             "supercap" => Safeguard::Supercap,
@@ -73,7 +73,7 @@ impl Safeguard {
     }
 }
 
-/// What becomes of a command.
+/// The fate of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Completes,
@@ -167,10 +167,10 @@ pub(crate) struct FailedProgram {
     pub(super) held: Vec<Buffered>,
 }
 
-/// What a scan of the array finds in a slot.
+/// The finding of a scan of the array in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing was programmed since the last erase.
+    /// Not programmed since the last erase.
     Unprogrammed,
     /// A page that was programmed and cannot be read.
     Lost,
@@ -212,7 +212,7 @@ impl Flash {
         self.supply.reprograms
     }
 
-    /// Whether an armed fault has not come yet.
+    /// True while an armed fault has not come.
     pub(crate) fn is_armed(&self) -> bool {
         self.supply.armed.is_some()
     }
@@ -253,7 +253,7 @@ impl Flash {
         fate
     }
 
-    /// What is told of a failure: nothing if it is because the power went off.
+    /// The outcome told after a program that failed: `Done` where it failed because the power went off.
     pub(super) fn told_of_failure(&self) -> Programmed {
         if self.supply.is_off { Programmed::Done } else { Programmed::Failed }
     }
@@ -297,24 +297,24 @@ impl Flash {
         }
     }
 
-    /// What the page buffer holds of a lower page that a failed program destroyed.
+    /// The content that the page buffer holds of a lower page that a failed program destroyed.
     pub(crate) fn buffered(&self, ppn: Ppn) -> Option<Content> {
         self.page_buffer.iter().find(|buffered| buffered.at == ppn).map(|buffered| buffered.content)
     }
 
-    /// Whether a page lost its content: its read ended in an error that cannot be corrected.
+    /// True if a page lost its content: its read ended in an error that cannot be corrected.
     pub(crate) fn is_lost(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
         !self.supply.is_off && self.nand.is_lost(block, page)
     }
 
-    /// Whether the erase of a unit was interrupted: it has to be erased again before it is used.
+    /// True if the erase of a unit was interrupted: it has to be erased again before it is used.
     pub(crate) fn is_torn(&self, unit: Unit) -> bool {
         (0..self.geometry.unit_width)
             .any(|lane| self.nand.blocks()[self.geometry.block_of(unit, lane).index()].is_torn())
     }
 
-    /// What is in the slots of a unit, in order. Reading a spare area takes a page read, which is counted by
+    /// The findings in the slots of a unit, in order. Reading a spare area takes a page read, which is counted by
     /// whoever scans: nothing is counted and no fault happens here.
     pub(crate) fn scan(&self, unit: Unit) -> impl Iterator<Item = Found> {
         assert!(!self.supply.is_off, "nothing is found with the power off");
@@ -428,7 +428,7 @@ mod tests {
         commands.iter().filter(|command| matches!(command, Command::Program(..))).count()
     }
 
-    /// What the first commands leave, and then one that is begun and not finished.
+    /// The flash that the first commands leave, and after them one that is begun and not finished.
     fn interrupted(commands: &[Command], at: usize) -> Flash {
         let mut flash = flash(false);
         for &command in &commands[..at] {

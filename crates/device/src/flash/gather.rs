@@ -185,7 +185,7 @@ impl Flash {
         if self.is_off() { self.lose_block(block) } else { Programmed::Failed }
     }
 
-    /// Nothing that waits in the reclaim unit of a page is programmed there: the controller holds it with what a program destroyed.
+    /// Programs no page that waits in the reclaim unit of `at`: the controller holds them with what a program destroyed.
     fn hold_unit(&mut self, at: Ppn) {
         let unit = self.geometry.unit_of(at);
         for slot in self.geometry.slots_from(Slot::FIRST) {

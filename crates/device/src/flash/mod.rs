@@ -60,12 +60,12 @@ pub(crate) struct Flash {
 pub(crate) struct Content {
     /// A [`Stamp`], in place of the data.
     pub(crate) data: u64,
-    /// What the FTL keeps beside the data.
+    /// The spare area: the FTL's own words beside the data.
     pub(crate) spare: u128,
 }
 
 impl Content {
-    /// What is read where nothing was stored.
+    /// The content read where nothing was stored.
     pub(crate) const EMPTY: Content = Content { data: 0, spare: 0 };
 
     /// The content with the spare area of its new place: its identity stays.
@@ -103,7 +103,7 @@ impl Programmed {
     }
 }
 
-/// What stands for a page's data: which logical page it is, and which of its versions.
+/// The stand-in for a page's data: a logical page, and which of its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) lpn: Lpn,
@@ -120,7 +120,7 @@ impl Stamp {
     }
 }
 
-/// What the array's rules need to know of the device.
+/// The shape of the device, as far as the array's rules need it.
 pub(crate) fn shape(geometry: &Geometry, device: &config::model::Device) -> Shape {
     Shape {
         planes: geometry.planes(),
@@ -257,7 +257,7 @@ impl Flash {
         self.nand.blocks()[self.address(ppn).0.index()].erases
     }
 
-    /// Whether a page is the last one of its block.
+    /// True if a page is the last one of its block.
     pub(crate) fn is_last_of_block(&self, ppn: Ppn) -> bool {
         self.page_offset(ppn).number() + 1 == self.geometry.pages_per_block
     }
@@ -310,7 +310,7 @@ impl Flash {
         obey(self.nand.read_run(block, page, pages));
     }
 
-    /// Whether pages of a unit can be moved several at once: its blocks are ordinary, pages store nothing, and wait for their row at most.
+    /// True if pages of a unit can be moved several at once: its blocks are ordinary, pages store nothing, and wait for their row at most.
     #[inline]
     pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
         if !self.gathers() {
@@ -400,7 +400,7 @@ impl Flash {
         Content { data: self.nand.data(block, page), spare: self.nand.spare(block, page) }
     }
 
-    /// Whether a page was programmed since the last erase.
+    /// True if a page was programmed since the last erase.
     pub(crate) fn is_programmed(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
         self.nand.is_programmed(block, page)

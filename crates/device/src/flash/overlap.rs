@@ -1,4 +1,4 @@
-//! What a die takes beside another command: pages of its other planes in the same command, a command while one is suspended, and one
+//! The overlap of a die's commands: pages of its other planes in the same command, a command while one is suspended, and one
 //! behind another in cache mode.
 
 use base::{Block, OpKind, Page, Ppn, Unit};
@@ -7,7 +7,7 @@ use nand::Cached;
 use super::{Flash, obey};
 
 impl Flash {
-    /// Whether two pages may go into one multi-plane command, given that their planes are distinct.
+    /// True if two pages may go into one multi-plane command, given that their planes are distinct.
     #[inline]
     pub(crate) fn may_share_command(&self, first: Ppn, second: Ppn) -> bool {
         if self.geometry.unit_width > 1 && self.geometry.are_in_a_row(first, second) {
@@ -20,13 +20,13 @@ impl Flash {
         self.multiplane && fits && are_alike && self.same_block_offset(first_block, second_block)
     }
 
-    /// Whether the pages of a multi-plane command may differ in their offset, hence in their type.
+    /// True if the pages of a multi-plane command may differ in their offset, hence in their type.
     #[inline]
     pub(crate) fn planes_are_independent(&self) -> bool {
         self.planes_are_independent
     }
 
-    /// Whether two blocks may go into one multi-plane erase, given that their planes are distinct.
+    /// True if two blocks may go into one multi-plane erase, given that their planes are distinct.
     pub(crate) fn may_share_erase(&self, first_unit: Unit, second_unit: Unit) -> bool {
         let blocks = (self.geometry.block_of(first_unit, 0), self.geometry.block_of(second_unit, 0));
         self.multiplane && self.nand.may_share_mode(blocks.0, blocks.1) && self.same_block_offset(blocks.0, blocks.1)

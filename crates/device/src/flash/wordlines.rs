@@ -39,7 +39,7 @@ impl Flash {
         self.geometry.parts > 1 && self.assembly.wordlines == Wordlines::ByPage
     }
 
-    /// How many flash pages these are, if they are whole rows in order, each of which is one program.
+    /// The number of flash pages that these are, if they are whole rows in order, each of which is one program.
     pub(crate) fn whole_rows(&self, ppns: impl ExactSizeIterator<Item = Ppn>) -> Option<usize> {
         let (slots, pages) = (self.geometry.row_slots(), ppns.len() as u32);
         if !self.programs_by_row() || !pages.is_multiple_of(slots) {
@@ -56,7 +56,7 @@ impl Flash {
         Some((pages / self.geometry.parts) as usize)
     }
 
-    /// Whether a page is the last one of its wordline.
+    /// True if a page is the last one of its wordline.
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
         let is_last = |(block, page)| self.nand.last_of_wordline(block, page) == page;
         // Most are told by less than their address.
