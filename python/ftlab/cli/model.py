@@ -1,6 +1,6 @@
-"""The parts of the model: `ftlab explain model`, and the tables of the documentation.
+"""The parts of the model: `ftlab explain model`, the tables of the documentation, and the list of the README.
 
-`python -m ftlab.cli.model README.md docs/*.md` writes these tables anew, between `<!-- modelled … -->` and
+`python -m ftlab.cli.model README.md docs/*.md` writes them anew, between `<!-- modelled … -->` and
 `<!-- end of modelled -->`.
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 from ftlab.api.keys import scopes
 
 BLOCK = re.compile(r"(<!-- modelled ?(?P<area>\w*) -->\n)(?P<table>.*?)(<!-- end of modelled -->)", re.DOTALL)
-"""A table in a page; without an area it is the summary."""
+"""A table in a page; without an area it is the summary, a list."""
 
 SHORT = 1
-"""Sentences that a row of the summary has of the behaviour that is left out."""
+"""Sentences that a line of the summary has of the behaviour that is left out."""
 
 
 def by_area() -> dict[str, list[dict[str, Any]]]:
@@ -60,20 +60,16 @@ def _told(width: int) -> Iterator[str]:
 
 def table(area: str) -> str:
     """The table of an area in Markdown; without an area, the summary of all."""
-    head = "| | modelled | not modelled |"
-    if area:
-        rows = [f"| {p['name']} | {p['modelled']} | {' '.join(p['not_modelled'])} |" for p in by_area()[area]]
-    else:
-        head = "| | parts | not modelled, for example |"
-        rows = [_summary(name, parts) for name, parts in by_area().items()]
-    return "\n".join([head, "|---|---|---|", *rows, ""])
+    if not area:
+        return "".join(_summary(name, parts) for name, parts in by_area().items())
+    rows = [f"| {p['name']} | {p['modelled']} | {' '.join(p['not_modelled'])} |" for p in by_area()[area]]
+    return "\n".join(["| | modelled | not modelled |", "|---|---|---|", *rows, ""])
 
 
 def _summary(area: str, parts: list[dict[str, Any]]) -> str:
     names = ", ".join(part["name"][0].lower() + part["name"][1:] for part in parts[1:])
-    return (
-        f"| [{parts[0]['name']}](docs/{area}.md) | {names} | {' '.join(parts[0]['not_modelled'][:SHORT])} |"
-    )
+    limits = " ".join(parts[0]["not_modelled"][:SHORT])
+    return f"- [{parts[0]['name']}](docs/{area}.md): {names}. *Limit:* {limits}\n"
 
 
 def printed(page: str) -> str:
