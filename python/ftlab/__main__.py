@@ -23,7 +23,7 @@ def _command() -> int:
 
 
 def _open_streams() -> None:
-    """Something to write to in place of streams that the shell closed (`2>&-`)."""
+    """Opens streams to write to in place of those that the shell closed (`2>&-`)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))

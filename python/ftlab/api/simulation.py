@@ -509,7 +509,7 @@ def _told_apart(jobs: list[Job]) -> list[Job]:
 
 
 def at_once(jobs: Sequence[Job], wanted: int | None) -> int:
-    """How many runs go on at once: as many as there is memory for, unless the caller wants a number.
+    """The number of runs that go on at once: as many as there is memory for, unless the caller wants a number.
 
     Raises:
         ConfigError: there is no memory for one of them, or for as many as are wanted.

@@ -18,7 +18,7 @@ FOR_EVER = {"workload.requests": 2**64 - 1, "workload.volume": "1000000x"}
 """Ends that no device lives to see."""
 
 FOR_EVER_REPLAYED = {**FOR_EVER, "workload.rounds": 2**53 - 1}
-"""The same where a trace is replayed."""
+"""Ends of a replayed trace that no device lives to see."""
 
 
 def settings(until: str, resolved: Mapping[str, Any]) -> list[str]:

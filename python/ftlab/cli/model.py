@@ -31,7 +31,7 @@ def by_area() -> dict[str, list[dict[str, Any]]]:
 
 
 def left_out(key: str) -> list[str]:
-    """What the parts that a key asks for leave out: sentences, in the order of the parts."""
+    """The behaviour that the parts of a key leave out: sentences, in the order of the parts."""
     return [sentence for scope in scopes() if key in scope["keys"] for sentence in scope["not_modelled"]]
 
 

@@ -133,7 +133,7 @@ def _json(made: Sweep) -> dict[str, Any]:
 
 
 def _shown(made: Sweep, width: int) -> str:
-    """How many runs there are, and the headline figures by factors, with their spread where there are several seeds."""
+    """The number of runs, and the headline figures by factors, with their spread where there are several seeds."""
     statuses = ", ".join(
         f"{count} {status}" for status, count in sorted(made.statuses.items(), key=lambda s: -s[1])
     )

@@ -64,7 +64,7 @@ class Check:
     """The runs, by row."""
 
     def counts(self) -> dict[str, dict[Verdict, int]]:
-        """How many figures there are of each verdict, by what they say of the model."""
+        """The number of figures of each verdict, by what they say of the model."""
         found: dict[str, dict[Verdict, int]] = {}
         for kind in KINDS:
             each = [judged for judged in self.judged if judged.row.kind == kind]

@@ -33,7 +33,7 @@ def shown(value: float | None, unit: str) -> str:
 
 
 def told(judged: Judged) -> str:
-    """What became of a figure."""
+    """The verdict on a figure, in words."""
     words = WORDS[judged.verdict]
     if judged.verdict == "not built":
         return f"needs {judged.why}"
@@ -71,7 +71,7 @@ def table(check: Check) -> str:
 
 
 def summed(check: Check) -> list[str]:
-    """How many figures are met, in sentences."""
+    """The numbers of figures that are met, in sentences."""
     counts = check.counts()
     lines = []
     for kind, words in KINDS.items():

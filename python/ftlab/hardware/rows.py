@@ -35,9 +35,9 @@ class Figure:
     within: float | None = None
     """As far from it as this fraction of it is near enough."""
     factor: float | None = None
-    """So many times, or that part of it, is near enough."""
+    """Up to this many times as much, or as little, is near enough."""
     at_most: float | None = None
-    """So much is near enough, whatever the drive's is."""
+    """Any figure up to this one is near enough, whatever the drive's is."""
 
     def is_met(self, measured: float) -> bool:
         """True for a measured figure that is near enough."""

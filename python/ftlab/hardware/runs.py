@@ -1,4 +1,4 @@
-"""What is measured of a row: its job, run on the drive that stands for it."""
+"""The measurement of a row: its job, run on the drive that stands for it."""
 
 from __future__ import annotations
 

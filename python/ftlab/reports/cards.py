@@ -144,7 +144,7 @@ BEST: tuple[tuple[str, str, Callable[[float], str], Callable[..., Any]], ...] = 
 
 
 def of_sweep(sweep: Sweep) -> list[Card]:
-    """How many runs there are, and which are the best of them."""
+    """The number of runs, and the best of them."""
     statuses = sweep.statuses
     words = {"ok": "Finished runs", "failed": "Failed runs", "missing": "Runs to come"}
     cards = [Card(words[name], text.count(statuses[name])) for name in words if statuses.get(name)]
@@ -169,7 +169,7 @@ VERDICTS = {
 
 
 def of_claims(claims: Sequence[Mapping[str, Any]]) -> list[Card]:
-    """How many claims have which verdict."""
+    """The number of claims of each verdict."""
     counts = {name: sum(claim["verdict"] == name for claim in claims) for name in VERDICTS}
     return [
         Card(VERDICTS[name], str(count), note=f"of {len(claims)} claims")
@@ -179,7 +179,7 @@ def of_claims(claims: Sequence[Mapping[str, Any]]) -> list[Card]:
 
 
 def of_figures(counts: Mapping[str, Mapping[str, int]]) -> list[Card]:
-    """How many figures of real drives are met, by what they say of the model."""
+    """The number of figures of real drives that are met, by what they say of the model."""
     words = {
         "predicted": "Predicted figures met", "fitted": "Fitted figures met", "hindsight": "Figures met in hindsight",
     }  # fmt: skip

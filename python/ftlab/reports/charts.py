@@ -32,7 +32,7 @@ from ftlab.results.drawing import (
 DASHES = 4
 
 MARKS = "●■◆▲▼✚"
-"""What :data:`ftlab.results.drawing.MARKS` look like, as letters."""
+"""The look of :data:`ftlab.results.drawing.MARKS`, as letters."""
 
 ROWS = 20
 """Rows of the table behind a chart."""
@@ -144,7 +144,7 @@ def _style(style: str) -> str:
 
 
 def _of_lines(chart: Chart, drawn: Drawn) -> list[dict[str, Any]]:
-    """What the script shows of lines: where points are, and what they say."""
+    """The lines as the script shows them: the places of points, and their words."""
     found = []
     lines = [thinned(line) for line in chart.lines if not line.is_theory]
     for line, (across, down) in zip(lines, drawn.places, strict=True):
@@ -239,7 +239,7 @@ def _is_word(cell: Child) -> bool:
 
 
 def swatches(names: Sequence[str]) -> Html:
-    """What the colours of parts mean."""
+    """The legend of the colours of parts."""
     entries = [tag("li", tag("i", class_=f"swatch p-{name}", aria_hidden="true"), name) for name in names]
     return tag("ul", entries, class_="swatches")
 

@@ -193,7 +193,7 @@ class Comparison:
         return pa.table(columns)
 
     def to_frame(self) -> Any:
-        """The same as a pandas data frame.
+        """The table of :meth:`arrow` as a pandas data frame.
 
         Raises:
             InputError: pandas is not installed.

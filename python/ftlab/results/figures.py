@@ -32,7 +32,7 @@ class Tail:
 
     @classmethod
     def of(cls, latency: dict[str, float | None]) -> Tail:
-        """Those of a latency object of the summary."""
+        """The tail that a latency object of the summary has."""
         return cls(*(latency[key] for key in ("mean", "p50", "p99", "p999", "p9999")))
 
 

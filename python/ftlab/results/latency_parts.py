@@ -154,7 +154,7 @@ class Around:
     percentile_us: float
     """The percentile, or the mean."""
     requests: int
-    """How many the parts are the mean of."""
+    """The number of requests that the parts are the mean of."""
     latency_us: float
     """The mean of these: all parts together."""
     parts_us: Mapping[str, float]

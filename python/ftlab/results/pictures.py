@@ -164,7 +164,7 @@ SHARE = Axis("", lambda v: f"{v:.4g} %", lambda v: f"{v:.0f} %", low=0, high=100
 
 
 def latency(results: Results) -> list[Chart]:
-    """How many requests are done by when, and the tail: reads and writes of one run, or every run for each."""
+    """The distribution of latencies, and its tail: reads and writes of one run, or every run for each."""
     if len(results) == 1:
         result = next(iter(results.values()))
         curves = {f"{kind}s": curve_of(result, kind) for kind in ("read", "write")}

@@ -35,7 +35,7 @@ class Cause:
     """About how strongly: the logarithm of the factor by which it would change the rate, or a guess at it."""
     text: str
     more: str = ""
-    """What is told behind it where there is room."""
+    """The rest of the sentence, told where there is room."""
     is_price: bool = False
     """It is the cost of a cause that `buys`, where it pushes the other way."""
     buys: bool = False

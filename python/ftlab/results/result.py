@@ -249,7 +249,7 @@ def _of_now(summary: dict[str, Any], tables: dict[str, Columns]) -> tuple[dict[s
 
 
 def _beside(of: Mapping[str, Any], key: str, new: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in its order, with others in the place of a key."""
+    """A mapping in its order, with other entries in the place of one key."""
     items = ((new.items() if name == key else [(name, value)]) for name, value in of.items())
     return dict(itertools.chain.from_iterable(items))
 

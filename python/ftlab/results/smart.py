@@ -261,7 +261,7 @@ FIELDS = (
 
 
 def _fields(result: Result) -> list[Field]:
-    """Those of the logs that the drive has."""
+    """The fields of the logs that the drive has."""
     absent = {FDP: not _is_fdp(result.summary), PLM: not _has_windows(result.summary)}
     fields = [field for field in FIELDS if not absent.get(field.log, False)]
     if not absent[FDP]:

@@ -35,7 +35,7 @@ class Stall:
     longest_us: float
     """How long it took."""
     erases: float
-    """The same in erase times."""
+    """Its time in erase times."""
     cause: str
     """The cause that held it up, as the configuration and the figures of the run say."""
     cure: str

@@ -21,7 +21,7 @@ class Slowdown:
     together_us: float
     """Mean latency of its reads and writes among the others."""
     alone_us: float
-    """The same while the others send nothing."""
+    """Mean latency of its reads and writes while the others send nothing."""
     p999: tuple[float, float]
     """99.9th percentiles of both, in µs."""
     iops: tuple[float, float]
@@ -29,7 +29,7 @@ class Slowdown:
 
     @property
     def factor(self) -> float:
-        """How many times as long its requests take among the others."""
+        """The slowdown: mean latency among the others ÷ alone."""
         return self.together_us / self.alone_us
 
 

@@ -25,7 +25,7 @@ class TooShort:
     cure: str
     """How much to write at least, and the setting that does."""
     times: float
-    """How many times as much that is as was written."""
+    """The amount that has to be written ÷ the amount that was."""
 
     def __str__(self) -> str:
         return f"too short for a WAF: {self.why}; {self.cure}"

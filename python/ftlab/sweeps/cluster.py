@@ -76,7 +76,7 @@ class OtherEngine(Exception):
 
 
 def work(job: Job, engine: str) -> Result:
-    """What a worker does."""
+    """Runs a job on a worker."""
     found = runner.engine_digest()
     if found != engine:
         raise OtherEngine(

@@ -10,7 +10,7 @@ from ftlab.sweeps.sweep import Sweep
 
 COLUMNS = (("WAF", "waf"), ("WAF in pages", "waf_units"), ("IOPS", "host_iops"),
            ("mean latency", "host_latency_us_mean"), ("p99 latency", "host_latency_us_p99"))  # fmt: skip
-"""What is shown of a run."""
+"""The figures that are shown of a run, and their columns."""
 
 
 def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:

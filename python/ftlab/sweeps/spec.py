@@ -45,7 +45,7 @@ class Level:
     """A value of a factor."""
 
     shown: Any
-    """What the column of the factor holds: a number, a boolean or a text."""
+    """Its value in the column of the factor: a number, a boolean or a text."""
     label: str
     """Its word in the label of a run; may be empty."""
     sets: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Planned:
     label: str
     job: Job
     levels: dict[str, Any]
-    """What the columns of its factors hold."""
+    """Its values in the columns of its factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Spec:
 @dataclass(frozen=True, slots=True)
 class _Reader:
     name: str
-    """What messages call the specification."""
+    """The name of the specification in messages."""
     tree: Mapping[str, Any]
 
     def read(self) -> Spec:
@@ -378,7 +378,7 @@ class _Reader:
         return [int(value) if whole else float(value) for value in values]
 
     def _numbers(self, item: Any, where: str) -> tuple[int, Decimal, Decimal | None]:
-        """How many values an item stands for; of a range also its start and its step."""
+        """The number of values that an item stands for; of a range also its start and its step."""
         found = RANGE.fullmatch(item) if isinstance(item, str) else None
         if found is None:
             return 1, Decimal(0), None

@@ -51,7 +51,7 @@ WRITE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep gave."""
+    """The result of a sweep."""
 
     table: pa.Table
     """A row for each run: its factors, `status` (`ok`, `failed`, or `missing` where another shard runs it), `error`,
@@ -84,12 +84,12 @@ class Sweep:
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How many runs are `ok`, `failed` and `missing`."""
+        """The numbers of runs that are `ok`, `failed` and `missing`."""
         return dict(Counter(self.table.column("status").to_pylist()))
 
     @property
     def errors(self) -> dict[str, str]:
-        """What failed runs say, by label."""
+        """The messages of failed runs, by label."""
         rows = zip(
             self.table.column("label").to_pylist(), self.table.column("error").to_pylist(), strict=True
         )
@@ -247,7 +247,7 @@ class _Sweeping:
         return found
 
     def _take(self, run: Resolved) -> bool:
-        """Whether a run is kept."""
+        """True if a run is kept: it is taken from there."""
         summary = self._directory.store.take(
             run.key, _summary_of, lambda why: self._tell.warn(f"the kept run `{run.planned.label}` in {why}")
         )
@@ -281,7 +281,7 @@ class _Sweeping:
             runner.in_threads(one, order, threads)
 
     def _fits(self, run: Resolved) -> bool:
-        """Whether there is memory for a run."""
+        """True if there is memory for a run."""
         try:
             run.planned.job.memory()
         except ConfigError as error:
@@ -362,7 +362,7 @@ class Resolved:
         return cls(planned, resolved, runner.hash_of(resolved))
 
     def portable(self) -> Job:
-        """The same run for another machine: nothing of it is relative to a directory of this one."""
+        """The run for another machine: no part of it is relative to a directory of this one."""
         config = json.loads(json.dumps(self.resolved))
         if "trace" in config["workload"]:
             config["workload"]["trace"] = absolute(config["workload"]["trace"])

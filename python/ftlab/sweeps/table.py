@@ -25,7 +25,7 @@ SCHEMAS = (SCHEMA, MEANS_SCHEMA, volumes.SCHEMA)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of a run."""
+    """The outcome of a run."""
 
     planned: Planned
     status: str
@@ -78,7 +78,7 @@ def means(rows: Sequence[Row], factors: Sequence[str], seed: str | None) -> pa.T
 
 
 def is_sweep_table(file: Path) -> bool:
-    """Whether a file is a table of a sweep."""
+    """True for a file that is a table of a sweep."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -174,7 +174,7 @@ def _spool() -> Iterator[IO[bytes]]:
 
 
 def _kept(file: IO[bytes]) -> IO[bytes]:
-    """The same file, open once more."""
+    """A second handle of a file."""
     file.flush()
     return os.fdopen(os.dup(file.fileno()), "rb")
 

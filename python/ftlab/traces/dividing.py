@@ -40,7 +40,7 @@ LEVEL = 3
 """Of zstd: its default."""
 
 COLUMNS = ("time", "host", "disk", "type", "offset", "size", "response", "flags")
-"""Those of the format `msr` as the engine writes it."""
+"""The columns of the format `msr` as the engine writes it."""
 
 
 @dataclass(slots=True)
