@@ -13,7 +13,7 @@ use crate::gang::geometry;
 
 /// Erases that a block lives for, at least. The fewer they are, the more blocks differ by chance in how many they had.
 const LEAST_ERASES: f64 = 100.0;
-/// How many times what wear leveling lets units differ by a block lives for, at least.
+/// The life of a block ÷ the difference of units that wear leveling allows, at least.
 const LEAST_LAGS: f64 = 10.0;
 
 /// Refuses erases that stand for several P/E cycles where that says nothing, or too little.

@@ -84,7 +84,7 @@ impl Span {
         Span { first, end: end.max(first), first_partial: false, last_partial: false }
     }
 
-    /// How many pages.
+    /// The number of pages.
     #[inline]
     pub(crate) fn len(self) -> u32 {
         self.end - self.first
@@ -124,7 +124,7 @@ impl Span {
     }
 }
 
-/// How many of the flash pages of a page a request concerns: of a plain page at most one.
+/// The flash pages of a page that a request concerns: of a plain page at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Flash pages that it reads or writes, wholly or in part.

@@ -38,7 +38,7 @@ static CHOICES: &[Choice] = &[
 pub static SEAM: Seam =
     Seam { key: "scheduler", doc: "Which waiting operation a die serves next, and what is merged.", choices: CHOICES };
 
-/// Whether reads wait for a foreground GC of their die.
+/// True if reads wait for a foreground GC of their die.
 pub(crate) fn gc_holds_reads(selection: &Selection) -> bool {
     selection.word("gc") == "non-preemptible"
 }
@@ -49,7 +49,7 @@ pub(crate) fn max_wait(selection: &Selection) -> Option<Duration> {
     (bound > Duration(0)).then_some(bound)
 }
 
-/// What has waited for how long while reads of its die went first.
+/// The work that waits while reads of its die go first, and for how long it has.
 #[derive(Debug)]
 pub(crate) struct Patience {
     max_wait: Duration,
@@ -86,7 +86,7 @@ impl Patience {
 /// The age of work that nobody waits for.
 pub(crate) const NOT_URGENT: u64 = u64::MAX;
 
-/// How many waiting reads that do not fit a multi-plane read are skipped for one that does.
+/// The waiting reads that are skipped at most, for one that fits a multi-plane read.
 const MAX_SKIPPED: usize = 64;
 
 /// The scheduler in force.
@@ -107,7 +107,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether a waiting read of age `read` goes before other work of age `other`. Ages are numbers of
+    /// True if a waiting read of age `read` goes before other work of age `other`. Ages are numbers of
     /// arrival: smaller is older.
     #[inline]
     pub(crate) fn read_first(self, read: u64, other: u64) -> bool {
@@ -117,7 +117,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether work of age `next` may join a command whose last member has age `last`.
+    /// True if work of age `next` may join a command whose last member has age `last`.
     #[inline]
     pub(crate) fn may_join(self, last: u64, next: u64) -> bool {
         match self {
@@ -126,13 +126,13 @@ impl Scheduler {
         }
     }
 
-    /// Whether steps of several collections may share a command.
+    /// True if steps of several collections may share a command.
     #[inline]
     pub(crate) fn merges_collections(self) -> bool {
         self == Scheduler::Paq
     }
 
-    /// How many waiting reads that may not join a command are skipped in search of one that may.
+    /// The waiting reads that are skipped at most, in search of one that may join a command.
     #[inline]
     pub(crate) fn skips_at_most(self) -> usize {
         match self {

@@ -396,7 +396,7 @@ impl<'de, R: Read + 'de> de_flavors::Flavor<'de> for Limited<'de, R> {
         Ok(byte[0])
     }
 
-    /// Nothing of a state is borrowed from its file.
+    /// Refuses: no part of a state is borrowed from its file.
     fn try_take_n(&mut self, _: usize) -> postcard::Result<&'de [u8]> {
         Err(postcard::Error::WontImplement)
     }

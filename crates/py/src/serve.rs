@@ -17,7 +17,7 @@ use crate::{configs, errors, guard};
 
 /// The model that paces the server.
 enum ServerModel {
-    /// Nothing: requests are answered as soon as they are carried out.
+    /// No model: requests are answered as soon as they are carried out.
     None,
     Running(RunningModel),
     /// It has ended; its latencies, or why.
