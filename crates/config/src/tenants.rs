@@ -482,7 +482,7 @@ pub(crate) fn printed(tenant: &Tenant, all: &[Tenant], is_weighted: bool) -> Vec
         let names: Vec<&str> = tenant.after.iter().map(|&place| all[place].name.as_str()).collect();
         keys.push(("after", json!(names.join(" "))));
     }
-    keys.extend(tenant.ends_others.then(|| ("ends_others", json!(true))));
+    keys.extend(tenant.ends_others.then_some(("ends_others", json!(true))));
     keys.extend(tenant.duration.map(|duration| ("duration", json!(print_time(duration)))));
     keys.push(("ramp", json!(print_time(tenant.ramp))));
     keys
