@@ -28,6 +28,8 @@ pub(super) struct Assembly {
     pub(super) frames: Frames,
     /// By block, the page that is placed next; empty where pages are programmed one by one.
     next_pages: Vec<u16>,
+    /// The page that was placed last, with its address.
+    placed: Option<(Ppn, Block, Page)>,
     /// By block, wordlines whose second pass was sent; empty where there is one pass.
     sent: Vec<u16>,
     /// By unit, placed pages whose older versions it has; empty where pages are programmed one by one.
@@ -235,7 +237,14 @@ impl Flash {
 
     /// The placed pages of a block are one more. Returns its number and that page.
     fn note_placed(&mut self, at: Ppn) -> (Block, Page) {
-        let (block, page) = self.address(at);
+        // Most lie behind the one before, in one flash page.
+        let (block, page) = match self.assembly.placed {
+            Some((before, block, page)) if at.0 == before.0 + 1 && !self.geometry.is_last_part(before) => {
+                (block, page.plus(1))
+            }
+            _ => self.address(at),
+        };
+        self.assembly.placed = Some((at, block, page));
         if let Some(next) = self.assembly.next_pages.get_mut(block.index()) {
             // One that is programmed once more lies before it.
             *next = (page.number() as u16 + 1).max(*next);
@@ -259,6 +268,12 @@ impl Flash {
             }
             self.program_frame(ppn);
         }
+    }
+
+    /// The parts of all programmed flash pages come with their last ones.
+    #[inline]
+    pub(crate) fn come_with_last_parts(&self) -> bool {
+        self.gathers() && !self.assembly.frames.had_special
     }
 
     /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.

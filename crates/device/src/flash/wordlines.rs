@@ -56,6 +56,13 @@ impl Flash {
         Some((pages / self.geometry.parts) as usize)
     }
 
+    /// The place of a page in the program of its row, which is known.
+    #[inline]
+    pub(crate) fn in_row(&self, ppn: Ppn, program: ProgramId) -> InProgram {
+        let completes = self.geometry.begins_row(Ppn(ppn.0 + 1));
+        InProgram { program, ends_wordline: completes || self.geometry.is_last_part(ppn), completes }
+    }
+
     /// True if a page is the last one of its wordline.
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
         let is_last = |(block, page)| self.nand.last_of_wordline(block, page) == page;

@@ -11,6 +11,8 @@ pub(super) const MAX_PLANES: usize = 16;
 /// Pages of a command at most: on each plane one, or those that are programmed together or come with one read.
 const MAX_PAGES: usize = ftl::MAX_PAGES;
 
+const _: () = assert!(MAX_PAGES <= u64::BITS as usize, "a page is a bit of `Command::firsts`");
+
 /// For whom a page of a command is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Carried {
@@ -38,6 +40,21 @@ pub(super) struct Item {
     pub(super) carried: Carried,
 }
 
+/// Places of pages in a command, as bits.
+#[derive(Clone, Copy)]
+pub(super) struct Places(u64);
+
+impl Iterator for Places {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let at = self.0.trailing_zeros();
+        self.0 &= self.0.wrapping_sub(1);
+        (at < u64::BITS).then_some(at as usize)
+    }
+}
+
 /// A command for the planes of a die. Laid out with what a command of one page uses first.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -52,6 +69,8 @@ pub(super) struct Command {
     wordlines: u8,
     /// Likewise.
     pass: Pass,
+    /// By place a bit: the page is the first of its flash page. 0: that was not looked for since a page was added.
+    firsts: u64,
     items: [Item; MAX_PAGES],
     /// In the places of the items.
     causes: [Cause; MAX_PAGES],
@@ -71,6 +90,7 @@ impl Command {
         is_mixed: false,
         wordlines: 0,
         pass: Pass::Only,
+        firsts: 0,
         causes: [Cause::Host; MAX_PAGES],
         items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PAGES],
         sources: [Ppn(0); MAX_PAGES],
@@ -80,6 +100,7 @@ impl Command {
     #[inline]
     pub(super) fn begin(&mut self, kind: OpKind, cause: Cause) {
         (self.kind, self.cause, self.count, self.is_copyback, self.is_mixed) = (kind, cause, 0, false, false);
+        self.firsts = 0;
     }
 
     /// The pages from `first` on were added for another cause, or follow some that were.
@@ -134,7 +155,7 @@ impl Command {
     /// Takes pages out of it: they are not done when it is.
     pub(super) fn take_out(&mut self, is_meant: impl Fn(Ppn) -> bool) -> Vec<Item> {
         let (all, mut taken) = (*self, Vec::new());
-        self.count = 0;
+        (self.count, self.firsts) = (0, 0);
         for (at, &item) in all.items().iter().enumerate() {
             if is_meant(item.ppn) {
                 taken.push(item);
@@ -175,6 +196,7 @@ impl Command {
     pub(super) fn add(&mut self, ppn: Ppn, carried: Carried) {
         self.items[usize::from(self.count)] = Item { ppn, carried };
         self.count += 1;
+        self.firsts = 0;
     }
 
     /// The command copies pages inside their planes: it is a program whose data are there. This is one of them.
@@ -260,21 +282,45 @@ impl Command {
     }
 
     /// The place of the first page of each flash page of the command.
-    pub(super) fn flash_pages(&self, geometry: &Geometry) -> impl Iterator<Item = usize> + Clone {
+    #[inline]
+    pub(super) fn flash_pages(&self, geometry: &Geometry) -> Places {
+        Places(if self.firsts != 0 { self.firsts } else { self.find_firsts(geometry) })
+    }
+
+    /// Has the flash pages known from now on, until a page is added.
+    #[inline]
+    pub(super) fn note_flash_pages(&mut self, geometry: &Geometry) {
+        self.firsts = self.find_firsts(geometry);
+    }
+
+    fn find_firsts(&self, geometry: &Geometry) -> u64 {
         let items = self.items();
         // Most lie behind one another, and most flash pages behind all before.
-        let (mut last, mut highest) = (0..0, 0);
-        let is_first = move |&at: &usize| {
-            let ppn = items[at].ppn;
+        let (mut firsts, mut last, mut highest) = (0, 0..0, 0);
+        for (at, &Item { ppn, .. }) in items.iter().enumerate() {
             if last.contains(&ppn.0) {
-                return false;
+                continue;
             }
             last = geometry.flash_page_around(ppn);
-            let is_first = last.start >= highest || !items[..at].iter().any(|item| last.contains(&item.ppn.0));
+            if last.start >= highest || !items[..at].iter().any(|item| last.contains(&item.ppn.0)) {
+                firsts |= 1 << at;
+            }
             highest = highest.max(last.end);
-            is_first
-        };
-        (0..items.len()).filter(is_first)
+        }
+        firsts
+    }
+
+    /// The first page of each flash page.
+    #[inline]
+    pub(super) fn first_parts<'a>(&'a self, geometry: &Geometry) -> impl Iterator<Item = Ppn> + Clone + use<'a> {
+        self.flash_pages(geometry).map(|at| self.items[at].ppn)
+    }
+
+    /// The last page of each flash page, where the command has them as a whole.
+    #[inline]
+    pub(super) fn last_parts<'a>(&'a self, geometry: &Geometry) -> impl Iterator<Item = Ppn> + Clone + use<'a> {
+        let geometry = *geometry;
+        self.first_parts(&geometry).map(move |ppn| Ppn(geometry.flash_page_around(ppn).end - 1))
     }
 
     /// It programs all of its pages as they are, once, and so many flash pages with them.

@@ -362,6 +362,9 @@ impl Backend {
         }
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, .. } = load;
+        if context.plan.has().assembly && context.device.flash.geometry().parts > 1 {
+            record.command.note_flash_pages(context.device.flash.geometry());
+        }
         count(context, die, &record.command, load);
         if context.plan.has().schedules {
             self.bus.end_idle_time(die, record);

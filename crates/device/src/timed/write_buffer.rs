@@ -146,7 +146,9 @@ impl WriteBuffer {
     #[inline(always)]
     pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) -> Option<RequestId> {
         self.has_changed = false;
-        if self.waiting.is_empty() { None } else { self.pump_waiting(context, requests) }
+        // The first of them has found before that it needs more room.
+        let waits_on = self.waiting.is_empty() || self.buffer.room() < self.need;
+        if waits_on { None } else { self.pump_waiting(context, requests) }
     }
 
     #[inline(never)]

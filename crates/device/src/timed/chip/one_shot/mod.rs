@@ -138,8 +138,14 @@ impl Wordlines {
         let was_due = !self.due.is_empty();
         let waiting = &mut self.waiting[die.index()];
         let mut whole = Vec::new();
+        let mut row_before = None;
         for (at, &item) in command.items().iter().enumerate() {
-            let InProgram { program, ends_wordline, completes } = flash.in_program(item.ppn);
+            let row = flash.geometry().row_around(item.ppn).start;
+            let InProgram { program, ends_wordline, completes } = match row_before {
+                Some((before, program)) if before == row && flash.programs_by_row() => flash.in_row(item.ppn, program),
+                _ => flash.in_program(item.ppn),
+            };
+            row_before = Some((row, program));
             let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
             let is_first = || !waiting.iter().any(|other| other.program == program && is_of_host(&other.item));
             if let Some(pad_after) = self.pad_after

@@ -90,10 +90,15 @@ impl Chip<Any> for Wordlines {
             return None;
         }
         let (flash, ppns) = (&mut context.device.flash, command.items().iter().map(|item| item.ppn));
+        let geometry = *flash.geometry();
         match command.pass() {
             Pass::Only => {
-                flash.programmed(ppns);
-                flash.check_whole(command.ppns());
+                if flash.come_with_last_parts() {
+                    flash.programmed(command.last_parts(&geometry));
+                } else {
+                    flash.programmed(ppns);
+                }
+                flash.check_whole(command.first_parts(&geometry));
             }
             Pass::First => flash.passed_once(ppns),
             Pass::Second => flash.passed_twice(ppns),
@@ -271,7 +276,8 @@ fn fill_wordline(context: &mut Context<'_>, command: &mut Command, page: Ppn) {
 /// Has the array confirm that the pages of a command can be read, since their wordlines are programmed.
 #[cold]
 fn check_readable(context: &Context<'_>, command: &Command) {
-    let (flash, ppns) = (&context.device.flash, command.ppns());
+    let flash = &context.device.flash;
+    let ppns = command.first_parts(flash.geometry());
     if context.chip.wordlines.are_twice() { flash.check_final(ppns) } else { flash.check_whole(ppns) }
 }
 
@@ -307,7 +313,7 @@ fn count_by_cause(counters: &mut Counters, command: &Command, places: impl Itera
 fn count(context: &mut Context<'_>, command: &Command) {
     let device = &mut *context.device;
     let flash = &device.flash;
-    let last = command.ppns().filter(|&ppn| flash.is_last_of_wordline(ppn));
+    let last = command.last_parts(flash.geometry()).filter(|&ppn| flash.is_last_of_wordline(ppn));
     let wordlines = last.clone().count();
     assert_eq!(wordlines, command.wordlines(), "wordlines are whole");
     flash.check_shared(OpKind::Program, last.clone());

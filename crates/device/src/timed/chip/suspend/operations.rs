@@ -167,7 +167,7 @@ impl Operations {
         (from, until): (Instant, Instant),
         line: Line,
     ) {
-        flash.places_of(command.ppns(), &mut self.places[die.index()]);
+        flash.places_of(command.first_parts(flash.geometry()), &mut self.places[die.index()]);
         // In place, since a command is long.
         let operation = &mut self.operations[die.index()];
         (operation.state, operation.suspends, operation.programs) = (State::Runs, 0, 0);
