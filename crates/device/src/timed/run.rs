@@ -277,6 +277,10 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
+                if self.context.plan.is_dynamic() && self.backend.is_idle(die) {
+                    // Its collection may have come to an end.
+                    self.context.queues.offer();
+                }
             }
             let Device { has, has_owners, .. } = &*self.context.device;
             let wakes = *has_owners || has.reads.is_some() || has.judged_reads.is_some();
@@ -325,6 +329,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
                 self.choose(die);
                 if self.backend.is_idle(die) {
+                    // The next one is asked at the next instant.
+                    self.context.queues.offer();
                     break;
                 }
             }

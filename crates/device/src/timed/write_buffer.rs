@@ -280,6 +280,7 @@ impl WriteBuffer {
             return false;
         }
         requests.enter_trim(context, request, span);
+        context.queues.offer();
         for (lpn, _) in span.pages() {
             if span.begins_piece(lpn) && context.interrupt.check().is_err() {
                 return false;
@@ -424,12 +425,15 @@ impl WriteBuffer {
     /// The data of a page that is being programmed are in the chip.
     pub(super) fn page_transferred(&mut self, context: &mut Context<'_, impl Plan>, page: u32) {
         self.has_changed = true;
+        context.queues.offer();
         buffer::release(context.device, &mut self.buffer, page, context.now);
     }
 
     /// A page was programmed.
     pub(super) fn page_programmed(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32) {
         self.has_changed = true;
+        // A newer version of it may have waited for that.
+        context.queues.offer();
         let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
         self.page_done(context, requests, page, left);
     }
