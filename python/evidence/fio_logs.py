@@ -29,9 +29,12 @@ def log_of(fio: str, job: str, place: Path, size: int) -> list[tuple[str, int, i
         sys.exit(f"{job}\n{done.stderr.decode()}{done.stdout.decode()}")
     found = []
     for line in (place / "log").read_text(encoding="utf-8").splitlines():
-        if match := re.fullmatch(r"\d+ \S+ (read|write|trim|sync|datasync) (\d+) (\d+)", line):
-            kind = "sync" if match[1] == "datasync" else match[1]
-            found.append((kind, int(match[2]), int(match[3])))
+        if match := re.fullmatch(r"\d+ (\S+) (read|write|trim|sync|datasync) (\d+) (\d+)", line):
+            kind = "sync" if match[2] == "datasync" else match[2]
+            # Files of `nrfiles` are JOB.COPY.FILE, and lie one behind the other.
+            number = re.search(r"\.0\.(\d+)$", match[1])
+            begin = int(number[1]) * (place / match[1]).stat().st_size if number else 0
+            found.append((kind, begin + int(match[3]), int(match[4])))
     return found
 
 

@@ -52,7 +52,7 @@ def test_the_page_has_the_fates_of_the_table() -> None:
         *re.findall(r"[a-z_]+", page)
     }
     assert absent == {
-        "filename", "bs_unaligned", "bs_is_seq_rand", "fill_device", "end_syncfs", "do_verify", "verify_backlog_batch",
+        "bs_unaligned", "bs_is_seq_rand", "fill_device", "end_syncfs", "do_verify", "verify_backlog_batch",
         "percentile_list", "fdp",
     }  # fmt: skip
     refused = page.partition("## What is refused")[2].partition("\n## ")[0]
@@ -286,7 +286,8 @@ REFUSALS = {
     "[a]\nrw=write\nsync=maybe\n": ("`sync` cannot be", 3),
     "[a]\nfilesize=1m-2m\n": ("`filesize` cannot be", 2),
     "[a]\nfilesize=1m\noffset=2m\n": ("`filesize` ends before", 2),
-    "[a]\nnrfiles=4\n": ("a drive is one range", 2),
+    "[a]\nnrfiles=4\nfile_service_type=zipf\n": ("`file_service_type` cannot be", 3),
+    "[a]\nnrfiles=4\nopenfiles=2\n": ("less than `nrfiles`", 3),
     "[a]\nexitall\n[b]\nnew_group\n": ("jobs of several groups run at once", 2),
     "[a]\nexitall\nexit_what=none\n": ("`exit_what` cannot be `none`", 3),
     "[a]\nfilename=/dev/sda:/dev/sdb\n": ("are two drives", 2),
@@ -410,6 +411,8 @@ def test_values_by_kind(text: str, parts: tuple[str, str, str] | None) -> None:
         ("rw=randread\npercentage_random=0,25", "rw=randread bs=4k size=64m ioengine=psync percentage_random=0,25,25"),
         ("rw=randread\nrandom_distribution=zoned_abs:60/1m:40/3m\nsize=4m",
          "rw=randread bs=4k size=4m ioengine=psync random_distribution=zoned:60/0-1m:40/1m-4m"),
+        ("rw=randread\nrandom_distribution=zoned:60/50:40/50\nsize=8m\nnrfiles=2",
+         "rw=randread bs=4k size=8m files=2 ioengine=psync random_distribution=zoned:60/0-2m:40/2m-4m"),
         ("rw=read:12k\nsize=1m", "rw=read:12k bs=4k size=1m ioengine=psync"),
         ("rw=randwrite\nverify=md5\nverify_backlog=32\nioengine=libaio",
          "rw=randwrite bs=4k size=64m verify=1 verify_backlog=32"),
@@ -421,6 +424,12 @@ def test_jobs_that_are_no_generator(words: str, expected: str | None) -> None:
             job(f"[a]\n{words}\n")
     else:
         assert job(f"[a]\n{words}\n") == expected
+
+
+def test_files_count_for_nothing_beside_a_filename() -> None:
+    found = planned("[a]\nnrfiles=4\nfilename=x\nioengine=libcufile\n")
+    assert found.config["workload"]["generator"] == "sequential"
+    assert any("`nrfiles` counts for nothing" in note for note in found.notes)
 
 
 def test_jobs_wait_for_each_other() -> None:

@@ -102,6 +102,17 @@ CASES: dict[str, tuple[str, str]] = {
     "by a law": (COUNTS, "rw=randwrite\nrandom_distribution=zipf:1.1\nsize=1m"),
     "by zones": (COUNTS, "rw=randwrite\nrandom_distribution=zoned:50/5:30/15:20/\nsize=1m"),
     "by zones of bytes": (COUNTS, "rw=randread\nrandom_distribution=zoned_abs:60/256k:40/768k\nsize=1m"),
+    "files": (ORDER, "rw=write\nsize=64k\nnrfiles=4"),
+    "files one behind the other": (ORDER, "rw=write\nsize=64k\nnrfiles=4\nfile_service_type=sequential"),
+    "files in turns of three": (ORDER, "rw=write\nsize=64k\nnrfiles=4\nfile_service_type=roundrobin:3"),
+    "files in any order": (PLACES, "rw=write\nsize=64k\nnrfiles=4\nfile_service_type=random"),
+    "files at random": (PLACES, "rw=randwrite\nsize=64k\nnrfiles=4"),
+    "files with flushes": (ORDER, "rw=write\nsize=64k\nnrfiles=4\nfsync=3"),
+    "files with flushes at the end": (ORDER, "rw=write\nsize=64k\nnrfiles=4\nend_fsync=1"),
+    "files read again": (ORDER, "rw=read\nsize=64k\nnrfiles=4\nio_size=128k"),
+    "files in loops": (ORDER, "rw=write\nsize=64k\nnrfiles=4\nloops=2"),
+    "files of a size": (ORDER, "rw=write\nnrfiles=4\nfilesize=8k"),
+    "files that are no whole request": (COUNTS, "rw=write\nsize=100k\nnrfiles=3"),
     "a thousand": (ORDER, "kb_base=1000\nrw=read\nbs=4096\nsize=64kib"),
 }  # fmt: skip
 """What is compared, and the words of the job."""
@@ -113,7 +124,7 @@ Log = Sequence[tuple[str, int, int]]
 def text(words: str, filename: str) -> str:
     """The job file."""
     # fio takes the names of `[global]` and of a job together.
-    named = "" if "filename=" in words else f"filename={filename}\n"
+    named = "" if "filename=" in words or "nrfiles=" in words else f"filename={filename}\n"
     return f"[global]\nioengine=psync\n{named}[job]\n{words}\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ftlab.base.hints import nearest, one_of
@@ -13,13 +13,13 @@ from ftlab.fio.jobfile import JobFile, Line, Section, Word
 from ftlab.fio.quantities import Part, microseconds, share, size
 from ftlab.fio.sizes import READ, TRIM, WRITE, Sizes, by_kind, short
 
-SYNCHRONOUS = {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"}
+SYNCHRONOUS = {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "libcufile", "libhipfile"}
 """Engines that send a request when the last one is done, whatever `iodepth` says; `psync` is fio's own choice."""
 
 ENGINES = {
     *SYNCHRONOUS, "libaio", "aio", "linuxaio", "posixaio", "io_uring", "io_uring_cmd", "windowsaio", "solarisaio", "sg",
     "nvme", "xnvme",
-    "spdk", "spdk_bdev", "nbd", "libblkio", "libiscsi", "null",
+    "spdk", "spdk_bdev", "nbd", "libblkio", "libiscsi", "libzbc", "null", "cpp_null",
 }  # fmt: skip
 """Engines that send reads and writes to a block device, or to nothing."""
 
@@ -45,6 +45,12 @@ MOST_IDENTIFIERS = 128
 
 MOST_ZONES = 4
 """Zones that the generator `zoned` has."""
+
+MOST_FILES = 4096
+"""Files of a job at most."""
+
+SERVICES = ("roundrobin", "sequential", "random")
+"""Values of `file_service_type`."""
 
 MOST_COPIES = 4096
 """Copies of a job at most."""
@@ -204,7 +210,8 @@ class Reading:
         self, section: Section, shape: _Shape, copy: int, rates: tuple[str, tuple[float, ...]], by_time: bool
     ) -> dict[str, Any]:
         """The keys of `[workload]` for a copy of a job: a generator, or a job in words of fio."""
-        where = self._range(section, shape, copy)
+        files, service = self._files(section)
+        where = self._range(section, shape, copy, files)
         aligns = self._aligns(section, shape)
         mixed = self._mixed(section)
         given = self._extent(section, "io_size", where.size)
@@ -216,6 +223,8 @@ class Reading:
         words |= {"offset": short(where.offset)} if where.offset else {}
         words |= {"size": short(where.size)}
         words |= {"range": short(where.bytes)} if where.bytes != where.size else {}
+        words |= {"files": files} if files > 1 else {}
+        words |= {"file_service": service} if files > 1 and service != "roundrobin:1" else {}
         words |= {"io_size": short(given)} if given else {}
         words |= {"number_ios": number} if number else {}
         words |= {"loops": loops} if loops > 1 else {}
@@ -226,7 +235,7 @@ class Reading:
         words |= {} if repeats else {"randrepeat": 0}
         if len(shape.kinds) > 1 and TRIM not in shape.kinds:
             words["rwmixread"] = shape.reads
-        plain_words = set(words)
+        plain_words = set(words) - {"files", "file_service"}
         words |= {"ba": aligns} if aligns else {}
         words |= {"percentage_random": mixed} if mixed else {}
         words |= self._flags(section)
@@ -234,7 +243,8 @@ class Reading:
             words |= self._pace_words(section, shape, rates)
         words |= self._read_back(section, shape)
         words |= self._through(section, shape)
-        generator, law = self._pattern(section, shape, where)
+        # Places are drawn in each file.
+        generator, law = self._pattern(section, shape, replace(where, bytes=where.bytes // files))
         only = shape.one_size
         limit = given or where.size
         once = min(limit // only, number) if only and number else limit // only if only else 0
@@ -263,10 +273,12 @@ class Reading:
         if rates[0] and "rate" not in words and "rate_iops" not in words:
             words |= self._pace_words(section, shape, rates)
         least = max(shape.sizes[kind].least for kind in shape.kinds)
-        if limit < least or where.bytes < least:
+        if limit < least or where.bytes // files < least:
             at = section.words.get("io_size") or section.words.get("size") or section.line
             raise self.file.refusal(
-                at, f"{min(limit, where.bytes):,} bytes hold no request of {least:,}", "expected at least one"
+                at,
+                f"{min(limit, where.bytes // files):,} bytes hold no request of {least:,}",
+                "expected at least one",
             )
         assert base
         return {"job": " ".join(f"{key}={value}" for key, value in words.items())}
@@ -453,11 +465,35 @@ class Reading:
 
     # Addresses.
 
-    def _range(self, section: Section, shape: _Shape, copy: int) -> _Range:
+    def _files(self, section: Section) -> tuple[int, str]:
+        """The files of a job, as equal ranges one behind the other, and whose turn it is among them."""
+        files = self._count(section, "nrfiles", 1, most=MOST_FILES)
+        if files > 1 and "filename" in section.words:
+            self.note(section, "`nrfiles` counts for nothing beside `filename`, as in fio")
+            return 1, ""
+        word = section.words.get("file_service_type")
+        kind, colon, turn = ((word.value if word else "") or "roundrobin").partition(":")
+        number = size(turn) if colon else 1
+        if files > 1 and (kind not in SERVICES or not number or (colon and kind != "roundrobin")):
+            assert word is not None
+            raise self.file.refusal(
+                word,
+                f"`{word.written}` cannot be `{word.value}`",
+                one_of(["roundrobin", "roundrobin:N", *SERVICES[1:]]),
+            )
+        if files > 1 and self._count(section, "openfiles", files, most=MOST) < files:
+            raise self.file.refusal(
+                section.words["openfiles"], "`openfiles` is less than `nrfiles`: all files of a job are open",
+                f"expected at least {files}, or no `openfiles`",
+            )  # fmt: skip
+        return files, f"roundrobin:{number}" if kind == "roundrobin" else kind
+
+    def _range(self, section: Section, shape: _Shape, copy: int, files: int) -> _Range:
         """The addresses of a copy."""
         offset = self._offset(section, shape, copy)
         room = self.capacity - offset
         filled, size_word = self._file_range(section, offset), section.words.get("size")
+        filled = None if filled is None else filled * files
         text = None if size_word is None else (size_word.value or "")
         part = None if text is None else share(text)
         bytes_ = filled if filled is not None else room
@@ -708,7 +744,9 @@ class Reading:
     def _is_synchronous(section: Section) -> bool:
         """True for a job whose engine waits for each request: fio counts the bytes of its loops otherwise."""
         engine = section.value("ioengine") or "psync"
-        return engine in SYNCHRONOUS or (engine == "null" and (section.value("iodepth") or "1") == "1")
+        return engine in SYNCHRONOUS or (
+            engine in ("null", "cpp_null") and (section.value("iodepth") or "1") == "1"
+        )
 
     def _check_engine(self, section: Section) -> None:
         """Refuses an engine that is none of a drive, before its own words are looked at."""

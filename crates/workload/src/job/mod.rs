@@ -11,7 +11,7 @@ use engine::Chance;
 use crate::synthetic::Places;
 use map::Map;
 pub(crate) use spec::{JobProblem, Law, Spec};
-use spec::{Kinds, Order, Pace, READ, Sizes, TRIM, WRITE};
+use spec::{Kinds, Order, Pace, READ, Service, Sizes, TRIM, WRITE};
 
 /// A job's requests, one after the other.
 pub(crate) struct Job {
@@ -23,8 +23,8 @@ pub(crate) struct Job {
     /// Writes of this pass that are not read again, and reads of them that come next.
     unchecked: u64,
     to_check: u64,
-    /// A flush ends the pass.
-    flush_next: bool,
+    /// Flushes that come next: one for each file at the end of a pass.
+    flushes_next: u64,
     paces: Paces,
 }
 
@@ -33,6 +33,10 @@ pub(crate) struct Job {
 struct State {
     random: Random,
     places: Option<Places>,
+    /// Of several files, the one whose turn it is, the requests that are left of the turn, and where each is but that one.
+    file: usize,
+    turn_left: u64,
+    files: Vec<FilePlace>,
     map: Option<Map>,
     in_pass: bool,
     is_over: bool,
@@ -52,6 +56,15 @@ struct State {
     last_was_write: bool,
 }
 
+/// The place in a file from which its next request follows.
+#[derive(Clone)]
+struct FilePlace {
+    map: Option<Map>,
+    last_start: [Option<u64>; 3],
+    last_end: [u64; 3],
+    is_done: bool,
+}
+
 #[derive(Clone)]
 struct Random {
     addresses: Chance,
@@ -59,6 +72,7 @@ struct Random {
     sizes: Chance,
     choices: Chance,
     zones: Chance,
+    files: Chance,
 }
 
 impl Random {
@@ -70,6 +84,7 @@ impl Random {
             sizes: stream("job.sizes"),
             choices: stream("job.choices"),
             zones: stream("job.zones"),
+            files: stream("job.files"),
         }
     }
 }
@@ -92,7 +107,7 @@ impl Job {
         let gaps = Chance::new(seed, "job.gaps");
         let paces = Paces { next_ns: [0; 3], sent: [0; 3], bytes: [0; 3], last_ns: 0, gaps };
         let checks = None;
-        Ok(Job { spec, seed, state, checks, unchecked: 0, to_check: 0, flush_next: false, paces })
+        Ok(Job { spec, seed, state, checks, unchecked: 0, to_check: 0, flushes_next: 0, paces })
     }
 
     /// True if the job goes on until somebody ends it.
@@ -133,8 +148,8 @@ impl Job {
                 }
                 (self.to_check, self.unchecked) = (0, 0);
             }
-            if self.flush_next {
-                self.flush_next = false;
+            if self.flushes_next > 0 {
+                self.flushes_next -= 1;
                 return Some(flush(self.paces.last_ns));
             }
             if self.state.is_over {
@@ -164,7 +179,7 @@ impl Job {
             let Some((kind, offset, size)) = self.state.next(spec, choose) else {
                 self.state.end_pass(spec);
                 self.to_check = self.unchecked;
-                self.flush_next = spec.flushes_at_the_end && spec.kinds.writes;
+                self.flushes_next = if spec.flushes_at_the_end && spec.kinds.writes { spec.files } else { 0 };
                 continue;
             };
             let Some(kind) = kind else { return Some(flush(self.paces.last_ns)) };
@@ -204,6 +219,9 @@ impl State {
         State {
             random: Random::new(seed),
             places: spec.distribution.map(|law| Places::new(law, spec.blocks(align, spec.kinds.first()).max(1))),
+            file: 0,
+            turn_left: 0,
+            files: Vec::new(),
             map: None,
             in_pass: false,
             is_over: false,
@@ -265,6 +283,11 @@ impl State {
         }
         self.map = spec.has_map.then(|| Map::new(spec.range / spec.unit().max(1)));
         (self.last_start, self.last_end) = ([None; 3], [0; 3]);
+        if spec.files > 1 {
+            let file = FilePlace { map: self.map.clone(), last_start: [None; 3], last_end: [0; 3], is_done: false };
+            self.files = vec![file; spec.files as usize];
+            (self.file, self.turn_left) = (0, if let Service::RoundRobin(turn) = spec.service { turn + 1 } else { 0 });
+        }
         (self.pass_bytes, self.pass_requests, self.mix_until) = (0, 0, 0);
         self.in_pass = true;
     }
@@ -276,7 +299,7 @@ impl State {
     }
 
     /// The next request of the pass: kind, first byte in the range, and bytes; no kind: a flush. `None`: the pass is over.
-    fn next(&mut self, spec: &Spec, choose: impl FnOnce(usize) -> usize) -> Option<(Option<usize>, u64, u64)> {
+    fn next(&mut self, spec: &Spec, mut choose: impl FnMut(usize) -> usize) -> Option<(Option<usize>, u64, u64)> {
         let is_full = !spec.is_sync && self.pass_bytes >= spec.bytes_of_pass();
         if spec.time_based {
             // A job by time that reads back does so pass by pass.
@@ -287,19 +310,73 @@ impl State {
         {
             return None;
         }
-        if self.last_was_write
-            && spec.flush_every.iter().any(|&every| every > 0 && self.requests[WRITE].is_multiple_of(every))
-        {
-            self.last_was_write = false;
-            return Some((None, 0, 0));
+        while self.take_turn(spec) {
+            // As in fio, a flush takes the turn of a file.
+            if self.last_was_write
+                && spec.flush_every.iter().any(|&every| every > 0 && self.requests[WRITE].is_multiple_of(every))
+            {
+                self.last_was_write = false;
+                return Some((None, 0, 0));
+            }
+            let kind = self.kind(spec, &mut choose);
+            if let Some((offset, size)) = self.of_file(spec, kind) {
+                self.requests[kind] += 1;
+                self.bytes[kind] += size;
+                self.pass_bytes += size;
+                self.pass_requests += 1;
+                self.last_was_write = kind == WRITE;
+                return Some((Some(kind), self.file as u64 * spec.range + offset, size));
+            }
+            match self.files.get_mut(self.file) {
+                Some(file) => file.is_done = true,
+                None => return None,
+            }
         }
-        let kind = self.kind(spec, choose);
+        None
+    }
+
+    /// Goes to the file whose turn it is; `false`: all are done.
+    fn take_turn(&mut self, spec: &Spec) -> bool {
+        let Some(of_now) = self.files.get(self.file) else { return true };
+        let is_done = of_now.is_done;
+        let count = self.files.len();
+        let open = |file: &usize| !self.files[*file].is_done;
+        let behind = || (1..=count).map(|step| (self.file + step) % count).find(open);
+        let next = match spec.service {
+            Service::RoundRobin(turn) => {
+                self.turn_left = self.turn_left.saturating_sub(1);
+                let next = if self.turn_left > 0 && !is_done { Some(self.file) } else { behind() };
+                if self.turn_left == 0 || is_done {
+                    self.turn_left = turn;
+                }
+                next
+            }
+            Service::Sequential => Some(self.file).filter(open).or_else(behind),
+            Service::Random => {
+                let left = (0..count).filter(open).count() as u64;
+                let drawn = if left > 0 { self.random.files.below(left) as usize } else { 0 };
+                (0..count).filter(open).nth(drawn)
+            }
+        };
+        let Some(next) = next else { return false };
+        for file in [self.file, next] {
+            let place = &mut self.files[file];
+            std::mem::swap(&mut self.map, &mut place.map);
+            std::mem::swap(&mut self.last_start, &mut place.last_start);
+            std::mem::swap(&mut self.last_end, &mut place.last_end);
+        }
+        self.file = next;
+        true
+    }
+
+    /// The next request in the file: its first byte there, and bytes. `None`: the file is done.
+    fn of_file(&mut self, spec: &Spec, kind: usize) -> Option<(u64, u64)> {
         let (offset, is_random) = self.place(spec, kind)?;
         if offset >= spec.range {
             return None;
         }
         let mut size = self.size(spec, kind, offset, is_random)?;
-        if spec.offset + offset + size > spec.capacity {
+        if spec.offset + self.file as u64 * spec.range + offset + size > spec.capacity {
             return None;
         }
         if let (Some(map), true) = (&mut self.map, is_random) {
@@ -307,12 +384,7 @@ impl State {
             size = size.min(map.take(offset / unit, size.div_ceil(unit)) * unit);
         }
         (self.last_start[kind], self.last_end[kind]) = (Some(offset), offset + size);
-        self.requests[kind] += 1;
-        self.bytes[kind] += size;
-        self.pass_bytes += size;
-        self.pass_requests += 1;
-        self.last_was_write = kind == WRITE;
-        Some((Some(kind), offset, size))
+        Some((offset, size))
     }
 
     fn kind(&mut self, spec: &Spec, choose: impl FnOnce(usize) -> usize) -> usize {

@@ -87,6 +87,16 @@ pub(super) struct Zone {
     pub end: u64,
 }
 
+/// Whose turn it is among the files of a job.
+#[derive(Clone, Copy)]
+pub(super) enum Service {
+    /// One after the other, so many requests each.
+    RoundRobin(u64),
+    /// The next one when one is done.
+    Sequential,
+    Random,
+}
+
 /// Popularity that follows a law.
 #[derive(Clone, Copy)]
 pub(crate) enum Law {
@@ -102,7 +112,10 @@ pub(crate) struct Spec {
     pub(super) is_pair: bool,
     pub(super) capacity: u64,
     pub(super) offset: u64,
-    /// Bytes of its addresses, from the offset on.
+    /// Equal parts of its addresses, one behind the other, each with an order of its own.
+    pub(super) files: u64,
+    pub(super) service: Service,
+    /// Bytes of the addresses of a file; the first begins at the offset.
     pub(super) range: u64,
     /// Bytes of a pass.
     pub(super) size: u64,
@@ -173,7 +186,12 @@ const WORDS: &[&str] = &[
     "verify_backlog_batch",
     "bs_is_seq_rand",
     "bs_unaligned",
+    "files",
+    "file_service",
 ];
+
+/// Files of a job at most.
+const FILES_MAX: u64 = 4096;
 
 fn problem<T>(what: String, expected: &str) -> Outcome<T> {
     Err(JobProblem { what, expected: expected.into() })
@@ -339,7 +357,11 @@ impl Spec {
             return problem(format!("`offset` is {offset}"), &format!("less than the {capacity} bytes of the device"));
         };
         let size = whole("size")?.unwrap_or(room);
+        let files = words.number("files", 1, FILES_MAX)?.unwrap_or(1);
         let range = whole("range")?.unwrap_or(size).min(room);
+        let smallest = [READ, WRITE, TRIM].into_iter().filter(|kind| kinds.has(*kind)).map(|kind| least[kind]).min();
+        let part = range / files;
+        let range = if files > 1 { part - part % smallest.unwrap_or(1) } else { range };
         let largest = [READ, WRITE, TRIM].into_iter().filter(|kind| kinds.has(*kind)).map(|kind| least[kind]).max();
         let largest = largest.unwrap_or(0);
         if range < largest || size < largest {
@@ -393,6 +415,19 @@ impl Spec {
                 return problem(format!("`rw_sequencer` cannot be `{other}`"), "`sequential` or `identical`");
             }
         };
+        let service = match words.get("file_service").unwrap_or("roundrobin:1").split_once(':') {
+            Some(("roundrobin", turn)) if bytes(turn).is_some_and(|turn| turn > 0) => {
+                Service::RoundRobin(bytes(turn).unwrap_or(1))
+            }
+            None if words.get("file_service") == Some("sequential") => Service::Sequential,
+            None if words.get("file_service") == Some("random") => Service::Random,
+            _ => {
+                return problem(
+                    format!("`file_service` cannot be `{}`", words.get("file_service").unwrap_or("")),
+                    "`roundrobin:N`, `sequential` or `random`",
+                );
+            }
+        };
         let backlog = words.number("verify_backlog", 1, u64::MAX)?;
         let spec = Spec {
             kinds,
@@ -400,6 +435,8 @@ impl Spec {
             is_pair: kinds.trims && kinds.writes,
             capacity,
             offset,
+            files,
+            service,
             range,
             size,
             io_size: words.number("io_size", 1, u64::MAX)?,

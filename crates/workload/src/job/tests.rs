@@ -189,3 +189,28 @@ fn a_bad_text_says_what_would_be_right() {
         assert!(!problem.what.is_empty() && !problem.expected.is_empty());
     }
 }
+
+#[test]
+fn files_lie_one_behind_the_other_and_take_turns() {
+    let blocks = |text: &str| {
+        let found = requests(&format!("size=64k files=4 {text}"), 1000);
+        found.iter().map(|request| request.offset / 4096).collect::<Vec<_>>()
+    };
+    let turns = |of: u64| (0..16u64).map(move |at| at % of * (16 / of) + at / of).collect::<Vec<_>>();
+    assert_eq!(blocks("rw=write"), turns(4));
+    assert_eq!(blocks("rw=write file_service=sequential"), turns(1));
+    assert_eq!(blocks("rw=write file_service=roundrobin:2")[..6], [0, 1, 4, 5, 8, 9]);
+    for text in ["rw=randread", "rw=randwrite file_service=random", "rw=randread file_service=sequential"] {
+        let (found, mut sorted) = (blocks(text), blocks(text));
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..16) && !found.is_sorted(), "{text}: {found:?}");
+    }
+    // Blocks that are left over are in none of them; a flush for each file ends a pass.
+    assert_eq!(requests("rw=write size=100k files=3", 1000).len(), 24);
+    let flushed = requests("rw=write size=64k files=4 end_fsync=1", 1000);
+    assert!(flushed[16..].iter().all(|request| request.kind == RequestKind::Flush) && flushed.len() == 20);
+    for wrong in ["files=0", "files=9999", "files=2 file_service=odd", "files=2 file_service=roundrobin:0", "files=64"]
+    {
+        assert!(Job::new(&format!("rw=write size=64k {wrong}"), 64 * MIB, 7).is_err(), "{wrong}");
+    }
+}
