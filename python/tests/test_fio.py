@@ -132,7 +132,7 @@ def test_a_job_is_a_workload() -> None:
         "address_offset": f"{16 * MIB}B", "out_of_range": "reject", "requests": 3 * 16 * MIB // 8192,
         "queue_depth": 16, "replay": "closed", "duration": "10000000us",
     }  # fmt: skip
-    assert found.config["tenant"] == [{"name": "mix-0", **tenant}, {"name": "mix-1", **tenant}]
+    assert found.config["tenant"] == [{"name": f"mix-{copy}", "label": "mix", **tenant} for copy in (0, 1)]
 
 
 def test_a_part_of_the_drive_begins_where_a_request_can() -> None:

@@ -396,6 +396,8 @@ const BEFORE_FTL: &[Key] = &[
 /// Keys of `[[tenant]]`, besides those of a workload, of `replay` and of `queue_depth`.
 pub(crate) const TENANT_KEYS: &[Key] = &[
     key("tenant", "name", Kind::Text, "", "Its name: letters, digits, `-` and `_`."),
+    key("tenant", "label", Kind::Text, "", "Its name in tables, which others may have too. Default: `name`."),
+    key("tenant", "joined", Kind::Bool, "false", "In tables it is in the row of the tenant before it."),
     key(
         "tenant",
         "namespace",

@@ -351,6 +351,10 @@ impl Source {
 pub struct Tenant {
     /// Its name, unlike the others'.
     pub name: String,
+    /// Its name in tables, which others may have too; empty: its own.
+    pub label: String,
+    /// It is in the row of the tenant before it.
+    pub is_joined: bool,
     /// Commands that are taken of it in a round, under weighted arbitration.
     pub weight: u32,
     /// Under weighted arbitration, before whom its commands go.

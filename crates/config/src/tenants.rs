@@ -22,6 +22,9 @@ pub(crate) const TENANT: &str = "tenant";
 /// More would be a fleet.
 const TENANTS_MAX: usize = 256;
 
+/// Characters of a label.
+const LABEL_MAX: usize = 255;
+
 /// Keys of `[host]` that each tenant has for itself.
 const OF_HOST: [&str; 2] = ["replay", "queue_depth"];
 
@@ -261,6 +264,21 @@ fn name(part: &mut Reader<'_>) -> Option<String> {
     None
 }
 
+/// Its name in tables.
+fn label(part: &mut Reader<'_>) -> Option<String> {
+    const PATH: &str = "tenant.label";
+    if !part.tree.has(PATH) {
+        return Some(String::new());
+    }
+    let label = part.text(PATH)?;
+    if label.chars().count() <= LABEL_MAX && !label.chars().any(char::is_control) {
+        return Some(label);
+    }
+    let expected = format!("expected at most {LABEL_MAX} characters, none of them a control character");
+    part.refuse(PATH, "its label cannot be used", expected);
+    None
+}
+
 fn tenant(
     part: &mut Reader<'_>,
     name: Option<String>,
@@ -286,6 +304,14 @@ fn tenant(
             );
             part.refuse(path, format!("`{path}` has no effect under round robin"), label);
         }
+    }
+    let (label, is_joined) = (label(part), part.flag("tenant.joined"));
+    if is_joined == Some(true) && before.is_empty() {
+        part.refuse(
+            "tenant.joined",
+            "`tenant.joined` of the first tenant",
+            "expected a tenant before it, or no `joined`",
+        );
     }
     let is_idle = part.flag("tenant.idle");
     let (think, start, ramp) = (part.time("tenant.think"), part.time("tenant.start"), part.time("tenant.ramp"));
@@ -325,6 +351,8 @@ fn tenant(
     }
     Some(Tenant {
         name: name?,
+        label: label?,
+        is_joined: is_joined?,
         weight: weight?,
         priority: priority?,
         namespace: namespace?,
@@ -462,6 +490,8 @@ pub(crate) fn needs_tenants(reader: &mut Reader<'_>) {
 pub(crate) fn printed(tenant: &Tenant, all: &[Tenant], is_weighted: bool) -> Vec<(&'static str, serde_json::Value)> {
     use serde_json::json;
     let mut keys = vec![("name", json!(tenant.name))];
+    keys.extend((!tenant.label.is_empty()).then(|| ("label", json!(tenant.label))));
+    keys.extend(tenant.is_joined.then(|| ("joined", json!(true))));
     keys.extend(tenant.namespace.map(|namespace| ("namespace", json!(print_size(namespace.bytes)))));
     keys.extend(tenant.reclaim_group.map(|group| ("reclaim_group", json!(group))));
     if is_weighted {

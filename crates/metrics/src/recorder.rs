@@ -11,7 +11,7 @@ use crate::occupancy::Occupancy;
 use crate::series::{self, FIRST_STEP_BYTES, FIRST_STEP_NS, SeriesSample, TimeAxis};
 use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
-use crate::tenants::TenantFigures;
+use crate::tenants::{TenantFigures, TenantsFigures};
 use crate::utilisation::BusyTime;
 use crate::windows::{WindowEnd, WindowFigures};
 
@@ -104,7 +104,7 @@ pub struct Recorder {
     /// Waits of requests for a place in the device, in an open loop.
     pub admission: Option<Box<Admission>>,
     /// By tenant, where several hosts share the device.
-    tenants: Vec<TenantFigures>,
+    tenants: TenantsFigures,
     /// Of deterministic windows, where the drive promises any.
     pub windows: Option<Box<WindowFigures>>,
     start: Instant,
@@ -142,7 +142,7 @@ impl Recorder {
             buffer: None,
             split: None,
             admission: None,
-            tenants: Vec::new(),
+            tenants: TenantsFigures::default(),
             windows: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
@@ -202,12 +202,12 @@ impl Recorder {
 
     /// Several hosts share the device, from now on.
     pub fn watch_tenants(&mut self, tenants: Vec<TenantFigures>) {
-        self.tenants = tenants;
+        self.tenants = TenantsFigures::new(tenants);
     }
 
     /// A tenant that waited for others has begun: its requests are in its figures from then on.
     pub fn tenant_begins(&mut self, tenant: usize, from: Instant) {
-        self.tenants[tenant].begins(from);
+        self.tenants.each[tenant].begins(from);
         if let Some(split) = &mut self.split {
             split.tenant_begins(tenant, from);
         }
@@ -216,20 +216,18 @@ impl Recorder {
     /// A page was placed for the host, or a copy of one.
     #[inline]
     pub fn placed_of_tenant(&mut self, lpn: Lpn, is_copy: bool) {
-        if !self.tenants.is_empty() {
-            TenantFigures::placed(&mut self.tenants, lpn, is_copy);
-        }
+        self.tenants.placed(lpn, is_copy);
     }
 
     /// A request of a tenant is complete. Call it beside [`Recorder::completed`].
     pub fn completed_of(&mut self, tenant: usize, kind: RequestKind, arrived: Instant, now: Instant, bytes: u64) {
-        self.tenants[tenant].completed(kind, arrived, now, bytes);
+        self.tenants.each[tenant].completed(kind, arrived, now, bytes);
     }
 
     /// The figures of the hosts that share the device; `None`: there is one.
     pub fn tenants(&self) -> Option<Value> {
-        let of_each = self.tenants.iter().map(|tenant| tenant.to_json(self.start, self.shape.page_bytes));
-        (!self.tenants.is_empty()).then(|| of_each.collect())
+        let of_each = self.tenants.each.iter().map(|tenant| tenant.to_json(self.start, self.shape.page_bytes));
+        (!self.tenants.each.is_empty()).then(|| of_each.collect())
     }
 
     /// In an open loop: of a request that was complete after `latency_ns`, so much was the wait for a place in the device.
@@ -525,7 +523,7 @@ impl Recorder {
     /// The table `tenant_latency`: as `latency`, for each of several hosts, by its place among them; `None`: there is one.
     pub fn tenant_latency_table(&self) -> Option<Table> {
         let columns = |tenant: &TenantFigures| latency_columns(tenant.latencies());
-        let mut of_each = self.tenants.iter().map(columns).zip(0..).map(|(columns, number)| {
+        let mut of_each = self.tenants.each.iter().map(columns).zip(0..).map(|(columns, number)| {
             let tenant = Column::U64(vec![number; columns[0].1.len()]);
             std::iter::once(("tenant", tenant)).chain(columns).collect::<Vec<_>>()
         });

@@ -1,5 +1,7 @@
 //! The figures of each of several hosts that share a device.
 
+use std::ops::Range;
+
 use base::{Instant, Lpn, RequestKind};
 use serde_json::{Value, json};
 
@@ -8,8 +10,10 @@ use crate::latency::Latency;
 /// The requests of a tenant that are complete, and how long they took.
 #[derive(Clone, Debug)]
 pub struct TenantFigures {
-    /// Its name.
+    /// Its name, unlike the others'.
     name: String,
+    /// Its name in tables.
+    label: String,
     /// By request kind.
     latencies: [Latency; 4],
     bytes_read: u64,
@@ -19,8 +23,8 @@ pub struct TenantFigures {
     from: Instant,
     /// When its last read, write or trim was complete.
     end: Instant,
-    /// The first of its logical pages, if they are its own.
-    first: Option<Lpn>,
+    /// The logical pages that are its own, if there are any.
+    own: Option<Range<Lpn>>,
     /// Its pages that were placed for the host, copies of them, and the bytes that it wrote, in all of the run.
     placed: [u64; 3],
 }
@@ -29,29 +33,27 @@ impl TenantFigures {
     /// Bytes of one.
     pub const BYTES: u64 = 4 * 350_000;
 
-    /// Figures before the first request. The tenant's own logical pages begin at `first`, if it has any; requests count from `from` on.
-    pub fn new(name: String, first: Option<Lpn>, from: Instant) -> TenantFigures {
+    /// Figures before the first request of the tenant `name`, which tables call `label`. The logical pages `own` are of this tenant alone; requests
+    /// count from `from` on.
+    pub fn new(name: String, label: String, own: Option<Range<Lpn>>, from: Instant) -> TenantFigures {
         let latencies = std::array::from_fn(|_| Latency::new());
         TenantFigures {
             name,
+            label,
             latencies,
             bytes_read: 0,
             bytes_written: 0,
             bytes_trimmed: 0,
             from,
             end: Instant::ZERO,
-            first,
+            own,
             placed: [0; 3],
         }
     }
 
-    /// One of its pages was placed, or copied, by the tenant in whose part it lies.
-    pub(crate) fn placed(tenants: &mut [TenantFigures], lpn: Lpn, is_copy: bool) {
-        // In the order of their parts; where none has a part of its own, pages are nobody's.
-        let behind = tenants.partition_point(|tenant| tenant.first.is_some_and(|first| first <= lpn));
-        if let Some(tenant) = behind.checked_sub(1).and_then(|at| tenants.get_mut(at)) {
-            tenant.placed[usize::from(is_copy)] += 1;
-        }
+    /// One of its pages was placed, or copied.
+    fn placed(&mut self, is_copy: bool) {
+        self.placed[usize::from(is_copy)] += 1;
     }
 
     /// It waited for others, and its requests count from then on.
@@ -93,10 +95,11 @@ impl TenantFigures {
         let (read, write) = (of(RequestKind::Read), of(RequestKind::Write));
         let elapsed_ns = self.end.0.saturating_sub(start.max(self.from).0);
         let [of_host, copies, bytes_written] = self.placed;
-        let written = self.first.is_some() && bytes_written > 0;
+        let written = self.own.is_some() && bytes_written > 0;
         let per_second = |count: u64| (elapsed_ns > 0).then(|| count as f64 / elapsed_ns as f64 * 1e9);
         json!({
             "name": self.name,
+            "label": self.label,
             "reads": read.count(),
             "writes": write.count(),
             "trims": of(RequestKind::Trim).count(),
@@ -107,11 +110,40 @@ impl TenantFigures {
             "simulated_s": (elapsed_ns > 0).then_some(elapsed_ns as f64 / 1e9),
             "iops": per_second(read.count() + write.count()),
             "throughput_mb_s": per_second(self.bytes_read + self.bytes_written).map(|bytes| bytes / 1e6),
-            "copied_pages": self.first.map(|_| copies),
+            "copied_pages": self.own.as_ref().map(|_| copies),
             "waf": written.then(|| ((of_host + copies) * page_bytes) as f64 / bytes_written as f64),
             "latency_us": read.merged(write).to_json(),
             "read_latency_us": read.to_json(),
             "write_latency_us": write.to_json(),
         })
+    }
+}
+
+/// The tenants, and whose each page is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TenantsFigures {
+    pub(crate) each: Vec<TenantFigures>,
+    /// First page, page behind the last, and tenant, in order; they do not overlap.
+    parts: Vec<(Lpn, Lpn, usize)>,
+}
+
+impl TenantsFigures {
+    pub(crate) fn new(each: Vec<TenantFigures>) -> TenantsFigures {
+        let own =
+            |(number, tenant): (usize, &TenantFigures)| tenant.own.as_ref().map(|own| (own.start, own.end, number));
+        let mut parts: Vec<_> = each.iter().enumerate().filter_map(own).collect();
+        parts.sort_unstable();
+        TenantsFigures { each, parts }
+    }
+
+    /// A page was placed, or copied: it is of the tenant whose own it is, or of none.
+    #[inline]
+    pub(crate) fn placed(&mut self, lpn: Lpn, is_copy: bool) {
+        let behind = self.parts.partition_point(|(first, ..)| *first <= lpn);
+        if let Some((_, end, tenant)) = behind.checked_sub(1).map(|at| self.parts[at])
+            && lpn < end
+        {
+            self.each[tenant].placed(is_copy);
+        }
     }
 }

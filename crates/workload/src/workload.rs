@@ -2,6 +2,7 @@
 //! end is reached.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use base::{Duration, Instant, Request, RequestKind, Selection};
 use config::model::{self, BackwardsTime, Discards, HintSelect, OutOfRange};
@@ -182,6 +183,8 @@ struct TenantWorkload {
     first: u64,
     /// It has an end of its own.
     has_end: bool,
+    /// Addresses of the device to which it may write; `None`: to none.
+    written: Option<Range<u64>>,
 }
 
 impl Workload {
@@ -487,6 +490,18 @@ impl Workload {
             _ => panic!("there is one host"),
         }
     }
+
+    /// The addresses to which a tenant may write, if it is known to write to no others and writes at all.
+    ///
+    /// # Panics
+    /// If there is no such tenant.
+    pub fn written_by(&self, tenant: usize) -> Option<Range<u64>> {
+        match &self.source {
+            RequestSource::Tenants(tenants) => tenants[tenant].written.clone(),
+            RequestSource::Listed(_) => None,
+            _ => panic!("there is one host"),
+        }
+    }
 }
 
 impl TenantWorkload {
@@ -507,7 +522,19 @@ impl TenantWorkload {
             _ => matches!(tenant.workload.source, model::Source::Trace { .. }),
         };
         let has_end = ends_by_itself || tenant.workload.end != model::End::default() || tenant.duration.is_some();
-        Ok(TenantWorkload { requests, first, has_end })
+        let offset = tenant.workload.address_offset;
+        let written = match (&tenant.workload.source, &requests.source) {
+            _ if tenant.is_idle => None,
+            (model::Source::Generator(generator), _) if generator.read_fraction >= 1.0 => None,
+            (model::Source::Generator(generator), _) if offset.saturating_add(generator.footprint) <= capacity => {
+                Some(offset..offset + generator.footprint)
+            }
+            (_, RequestSource::Job(job)) => job.written(),
+            // A trace goes anywhere.
+            _ => Some(0..capacity),
+        };
+        let written = written.map(|written| first + written.start..first + written.end);
+        Ok(TenantWorkload { requests, first, has_end, written })
     }
 }
 

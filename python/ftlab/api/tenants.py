@@ -26,7 +26,7 @@ def alone(job: Job, together: Result) -> list[Job]:
     A tenant that goes on for as long as the others gets as many requests as it had beside them, in `together`.
     """
     config = together.summary["config"]
-    names = tenants.active(config)
+    names, named = tenants.active(config), tenants.distinct(config)
     written = {tenant["name"]: tenant for tenant in config["tenant"]}
     jobs = []
     for name in names:
@@ -35,5 +35,5 @@ def alone(job: Job, together: Result) -> list[Job]:
             figures = tenants.of(together, name)
             requests = sum(figures[kind] for kind in ("reads", "writes", "trims", "flushes"))
             sets.append(f"tenant.{name}.requests={max(requests, 1)}")
-        jobs.append(replace(job, label=f"{name} alone", sets=[*job.sets, *sets]))
+        jobs.append(replace(job, label=f"{named[name]} alone", sets=[*job.sets, *sets]))
     return jobs

@@ -18,6 +18,9 @@ MOST_DEPTH = 65_536
 """As many commands as it may have at once."""
 
 
+LONGEST_LABEL = 255
+"""Characters of a tenant's label at most."""
+
 NO_DRIVES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/shm")
 """Devices that hold nothing."""
 
@@ -47,7 +50,7 @@ def plan(file: JobFile, capacity: int, *, section: str | None = None, handles: i
     Args:
         file: the job file.
         capacity: bytes of the drive.
-        section: the name of the only job that is run; all if not given.
+        section: the only job that is run, by the name of its section or by its own (`name=`); all if not given.
         handles: placement identifiers of the drive.
 
     Raises:
@@ -90,7 +93,9 @@ def plan(file: JobFile, capacity: int, *, section: str | None = None, handles: i
 def _chosen(file: JobFile, name: str | None) -> list[Section]:
     if name is None:
         return file.sections
+    # A job may say another name, which is that of its figures.
     found = [section for section in file.sections if section.name == name]
+    found = found or [section for section in file.sections if section.job_name == name]
     names = [section.name for section in file.sections]
     if not found:
         raise file.refusal(
@@ -173,7 +178,12 @@ def _tenants(file: JobFile, streams: Sequence[Stream]) -> Iterable[dict[str, Any
             name += f"-{stream.copy}"
         if name in names:
             name = f"{name}-{len(names)}"
-        tenant = {"name": name, **stream.source, **stream.hints, "queue_depth": stream.depth}
+        tenant: dict[str, Any] = {"name": name}
+        if (label := "".join(filter(str.isprintable, stream.name))[:LONGEST_LABEL]) != name:
+            tenant["label"] = label or name
+        if is_joined(stream, streams[len(names) - 1] if names else None):
+            tenant["joined"] = True
+        tenant |= {**stream.source, **stream.hints, "queue_depth": stream.depth}
         tenant |= {"replay": "paced" if stream.is_paced else "closed", **stream.pause}
         times = {"start": stream.delay_us, "ramp": stream.ramp_us, "duration": stream.end_us}
         tenant |= {key: f"{us}us" for key, us in times.items() if us}
@@ -185,6 +195,14 @@ def _tenants(file: JobFile, streams: Sequence[Stream]) -> Iterable[dict[str, Any
             tenant["ends_others"] = True
         names.append(name)
         yield tenant
+
+
+def is_joined(stream: Stream, before: Stream | None) -> bool:
+    """True for a stream that is reported with the one before it.
+
+    As in fio: a job that is reported by group is added to what is there of its group.
+    """
+    return before is not None and stream.section.flag("group_reporting") and before.group == stream.group
 
 
 def _before(stream: Stream, streams: Sequence[Stream], names: Sequence[str]) -> list[str]:

@@ -9,44 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab._core import __version__
 from ftlab.base import escape
-from ftlab.fio.plan import Plan
+from ftlab.fio.plan import Plan, is_joined
 from ftlab.fio.sizes import KINDS
 from ftlab.fio.streams import Stream
+from ftlab.results.histogram import Latencies
 from ftlab.results.result import Result
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Latencies in nanoseconds, ascending, and how many requests had each."""
-
-    ns: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    mean_ns: float
-    """The mean, which classes do not know exactly."""
-
-    @property
-    def requests(self) -> int:
-        """How many there are."""
-        return int(self.counts.sum())
-
-    def percentile(self, percent: float) -> int:
-        """The latency that so many per cent of the requests had at most."""
-        reached = self.counts.cumsum()
-        at = int(reached.searchsorted(percent / 100 * reached[-1] * (1 - 1e-12)))
-        return round(float(self.ns[min(at, len(self.ns) - 1)]))
-
-    def deviation(self) -> float:
-        """The standard deviation."""
-        squares = float((self.counts * (self.ns - self.mean_ns) ** 2).sum())
-        return math.sqrt(squares / self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +42,7 @@ def directions(plan: Plan, result: Result) -> list[tuple[Stream, list[Direction]
     parts: list[list[tuple[Stream, list[Direction]]]] = []
     for number, stream in enumerate(plan.streams):
         one = (stream, [_of(plan, number, result, kind) for kind in KINDS])
-        # As in fio: a job that is reported by group is added to what is there of its group.
-        if parts and stream.section.flag("group_reporting") and parts[-1][-1][0].group == stream.group:
+        if is_joined(stream, parts[-1][-1][0] if parts else None):
             parts[-1].append(one)
         else:
             parts.append([one])
@@ -107,21 +77,11 @@ def _of(plan: Plan, number: int, result: Result, kind: str) -> Direction:
 
 def _together(parts: Sequence[Direction]) -> Direction:
     """Directions of several streams as one."""
-    import numpy as np
-
     runtime = max(part.runtime_ns for part in parts)
     each = [part.latencies for part in parts if part.latencies is not None]
     if not each:
         return Direction(parts[0].kind, None, 0, runtime)
-    ns, place = np.unique(np.concatenate([latencies.ns for latencies in each]), return_inverse=True)
-    counts = np.bincount(place, weights=np.concatenate([latencies.counts for latencies in each]))
-    mean = sum(latencies.mean_ns * latencies.requests for latencies in each) / counts.sum()
-    return Direction(
-        parts[0].kind,
-        Latencies(ns, counts.astype(float), float(mean)),
-        sum(part.bytes for part in parts),
-        runtime,
-    )
+    return Direction(parts[0].kind, Latencies.together(each), sum(part.bytes for part in parts), runtime)
 
 
 def notes(plan: Plan) -> list[str]:

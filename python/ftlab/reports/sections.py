@@ -97,7 +97,7 @@ def _about(result: Result) -> Html:
 def _workload(config: Mapping[str, Any]) -> str:
     workload, host = config["workload"], config["host"]
     if hosts := config.get("tenant"):
-        names = ", ".join(host["name"] for host in hosts)
+        names = ", ".join(tenants.listed(config))
         return f"{len(hosts)} tenants: {names}; {told(host['arbitration'])}, {host['queue_depth']} commands at once"
     if workload.get("trace"):
         what = f"trace {workload['trace']}"
@@ -144,7 +144,7 @@ def _tenants(result: Result, level: int) -> Iterator[Html]:
     if rows := text.tenant_rows(result):
         yield _heading(level, "Tenants")
         yield table(
-            tenants.COLUMNS, rows, "Each host by itself; WAF of the pages of its namespace", "figures"
+            tenants.COLUMNS, rows, "Each host by itself; WAF of the pages that are its own", "figures"
         )
 
 
@@ -173,10 +173,11 @@ def _waits(result: Result, level: int) -> Iterator[Html]:
     yield table(["requests", "at", "latency", "went to"], [[f"{kind}s", *cells] for kind, *cells in rows],
                 "Latencies by what requests waited for")  # fmt: skip
     whose: list[str | None] = [*tenant_names(result)] or [None]
+    named = tenants.distinct(result.summary["config"])
     for tenant in whose:
         for kind in KINDS:
             if (found := around(result, kind, "p99.9", tenant)) is not None and found.latency_us > 0:
-                of = f"{kind.capitalize()}s" if tenant is None else f"{kind.capitalize()}s of {tenant}"
+                of = f"{kind.capitalize()}s" if tenant is None else f"{kind.capitalize()}s of {named[tenant]}"
                 yield tag("p", prose(f"{of} at p99.9: {tail.in_words(result, found)}"))
 
 

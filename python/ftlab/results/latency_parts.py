@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ftlab.results.result import Result
+from ftlab.results.tenants import distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,8 @@ class Around:
     """The tenant whose requests they are, if they are those of one."""
     neighbours: Sequence[Mapping[str, Any]] = ()
     """The other tenants that they waited for most, with the time in microseconds (`us`), longest first."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """How sentences call each tenant."""
 
     def largest(self) -> list[tuple[str, float]]:
         """The parts that took time, largest first."""
@@ -232,5 +235,5 @@ def around(result: Result, kind: str, at: str, tenant: str | None = None) -> Aro
         kind, at, latency, found["requests"], found["latency_us"], found["parts_us"],
         # Results of older versions do not divide these.
         found.get("admission_us", {}), found.get("buffer_us", {}), found.get("idle_dies"), found.get("dies", []),
-        found["examples"], tenant, found.get("neighbours", ()),
+        found["examples"], tenant, found.get("neighbours", ()), distinct(result.summary["config"]),
     )  # fmt: skip

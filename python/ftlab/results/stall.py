@@ -114,7 +114,7 @@ def _of_tenant(summary: dict[str, Any], kind: str) -> tuple[str, str] | None:
         for tenant in summary["config"]["tenant"]
     )
     return (
-        f"the queue of tenant {slowest['name']}, which sends more than it is served",
+        f"the queue of tenant {slowest.get('label', slowest['name'])}, which sends more than it is served",
         f"a longer `interval` of it (`--set tenant.{slowest['name']}.interval=…`)" if is_open
         else f"a smaller `queue_depth` of it (`--set tenant.{slowest['name']}.queue_depth=…`)",
     )  # fmt: skip

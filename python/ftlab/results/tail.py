@@ -13,6 +13,7 @@ from ftlab.base.hints import one_of
 from ftlab.results.culprit import Culprit, culprit, place
 from ftlab.results.latency_parts import FRACTIONS, KINDS, PARTS, WAYS, Around, around, shares, tenant_names
 from ftlab.results.result import Result
+from ftlab.results.tenants import distinct
 from ftlab.results.text import WIDTH, columns, count, duration, percent
 
 SCHEMA = "ftlab.tail/1"
@@ -30,8 +31,12 @@ def chosen(result: Result, directory: str, kind: str | None, at: str, tenant: st
             f"error: the run in {escape.terminal(directory)} did not keep what its requests waited for\n"
             "hint: run it again with `--set run.latency_parts=true`"
         )
-    if tenant is not None and tenant not in (names := tenant_names(result)):
-        hint = one_of(names) if names else "leave `--tenant` out: it has one host"
+    labels = {label: name for name, label in distinct(result.summary["config"]).items()}
+    names = tenant_names(result)
+    if tenant not in names:
+        tenant = labels.get(tenant, tenant) if tenant is not None and names else tenant
+    if tenant is not None and tenant not in names:
+        hint = one_of(labels) if names else "leave `--tenant` out: it has one host"
         raise InputError(
             f"error: the run in {escape.terminal(directory)} has no tenant `{escape.terminal(tenant)}`\nhint: {hint}"
         )
@@ -113,7 +118,11 @@ def _head(result: Result, found: Around) -> str:
 
 
 def _of(found: Around) -> str:
-    return f"{found.kind}s" if found.tenant is None else f"{found.kind}s of {escape.terminal(found.tenant)}"
+    return (
+        f"{found.kind}s"
+        if found.tenant is None
+        else f"{found.kind}s of {escape.terminal(found.labels[found.tenant])}"
+    )
 
 
 NAMED = 6
@@ -191,7 +200,7 @@ def _neighbours(found: Around) -> str:
     """The other tenants, by how long they were waited for."""
     whole = sum(each["us"] for each in found.neighbours)
     first = (
-        [(escape.terminal(each["name"]), each["us"] / whole) for each in found.neighbours[:3]]
+        [(escape.terminal(found.labels[each["name"]]), each["us"] / whole) for each in found.neighbours[:3]]
         if whole
         else []
     )

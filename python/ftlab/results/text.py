@@ -10,12 +10,12 @@ from typing import Any
 
 from ftlab.base import escape
 from ftlab.base.quantities import in_bytes, quantity
+from ftlab.results import tenants
 from ftlab.results.figures import Figures
 from ftlab.results.latency_parts import KINDS, Around, around, tenant_names
 from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
 from ftlab.results.stall import Stall, stall
-from ftlab.results.tenants import COLUMNS as TENANT_COLUMNS
 from ftlab.results.transient import too_short
 
 ABSENT = "-"
@@ -201,10 +201,10 @@ def _load(result: Result) -> str:
     summary = result.summary
     workload, host = summary["config"]["workload"], summary["config"]["host"]
     tally = summary.get("workload", {})
-    if tenants := summary["config"].get("tenant"):
-        names = ", ".join(escape.terminal(tenant["name"]) for tenant in tenants)
+    if hosts := summary["config"].get("tenant"):
+        names = ", ".join(map(escape.terminal, tenants.listed(summary["config"])))
         way = _choice(host["arbitration"])
-        return f"{len(tenants)} tenants: {names}, {way} arbitration, {host['queue_depth']} commands at once"
+        return f"{len(hosts)} tenants: {names}, {way} arbitration, {host['queue_depth']} commands at once"
     if trace := workload.get("trace"):
         parts = [f"trace {escape.terminal(str(trace))} ({tally.get('format', 'format not kept')})"]
         if tally.get("rounds", 0) > 1:
@@ -422,22 +422,22 @@ def latency_rows(host: Mapping[str, Any]) -> list[list[str]]:
 
 
 def tenant_rows(result: Result) -> list[Sequence[str]]:
-    """A row of figures for each of several hosts that share the device, as `COLUMNS` of `results.tenants` has them."""
-    rows: list[Sequence[str]] = []
-    for tenant in result.summary.get("tenants", ()):
-        rate, volume, waf = tenant["iops"], tenant["throughput_mb_s"], tenant["waf"]
-        latency = [tenant["latency_us"][key] for key in ("mean", "p99", "p999")]
-        rows.append([
-            tenant["name"], count(tenant["reads"]), count(tenant["writes"]), ABSENT if rate is None else count(rate),
-            ABSENT if volume is None else figure(volume), *(duration(us) for us in latency),
-            ABSENT if waf is None else f"{waf:.2f}",
-        ])  # fmt: skip
-    return rows
+    """Rows of figures of several hosts that share the device, as `COLUMNS` of `results.tenants` has them."""
+    return [
+        [
+            row.label, count(row.reads), count(row.writes), count(row.iops), figure(row.mb_s),
+            *(duration(row.latency_us[key]) for key in ("mean", "p99", "p999")),
+            ABSENT if row.waf is None else f"{row.waf:.2f}",
+        ]
+        for row in tenants.rows(result)
+    ]  # fmt: skip
 
 
 def _tenants(result: Result) -> str:
     rows = tenant_rows(result)
-    return columns([TENANT_COLUMNS, *(["  " + row[0], *row[1:]] for row in rows)], align="<>") if rows else ""
+    return (
+        columns([tenants.COLUMNS, *(["  " + row[0], *row[1:]] for row in rows)], align="<>") if rows else ""
+    )
 
 
 def _latencies(result: Result) -> str:
@@ -462,9 +462,10 @@ def part_rows(result: Result) -> list[Sequence[str]]:
     """By kind of request, of each tenant: percentiles, latencies, what these went to; none where not split."""
     rows: list[Sequence[str]] = []
     whose: Sequence[str | None] = tenant_names(result) or [None]
+    named = tenants.distinct(result.summary["config"])
     for tenant in whose:
         for kind in KINDS:
-            name = kind if tenant is None else f"{tenant} {kind}"
+            name = kind if tenant is None else f"{named[tenant]} {kind}"
             for at in ("mean", "p50", "p99", "p99.9", "p99.99"):
                 if (found := around(result, kind, at, tenant)) is not None and found.latency_us > 0:
                     rows.append([name, at, duration(found.percentile_us), _shares(found)])

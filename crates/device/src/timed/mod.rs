@@ -33,6 +33,8 @@ mod waits;
 mod windows;
 mod write_buffer;
 
+use std::ops::Range;
+
 use base::scope::{Area, Scope};
 use base::{Geometry, Instant, Lpn, PageLayout};
 use config::Config;
@@ -44,6 +46,7 @@ use workload::Workload;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::errors::RunError;
+use crate::pages::PageSize;
 use crate::watch::Watch;
 use crate::wear;
 
@@ -200,6 +203,7 @@ impl Setup<'_, '_> {
             let page_size = device.page_size;
             let first = |space: Namespace| page_size.page_of(space.first);
             let first: Vec<Option<Lpn>> = tenants.iter().map(|tenant| tenant.namespace.map(first)).collect();
+            let own = own_pages(tenants, workload, page_size);
             let from = |tenant: &Tenant| match tenant.after.is_empty() {
                 true => Instant::ZERO + tenant.start + tenant.ramp,
                 // It is told when it begins.
@@ -210,7 +214,11 @@ impl Setup<'_, '_> {
                 waits.tell_tenants(&first);
                 split.tell_tenants(counted());
             }
-            let figures = counted().zip(first).map(|((name, from), first)| TenantFigures::new(name, first, from));
+            let label =
+                |tenant: &Tenant| if tenant.label.is_empty() { tenant.name.clone() } else { tenant.label.clone() };
+            let labels = tenants.iter().map(label);
+            let figures = counted().zip(labels).zip(own);
+            let figures = figures.map(|(((name, from), label), own)| TenantFigures::new(name, label, own, from));
             device.recorder.watch_tenants(figures.collect());
         } else if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));
@@ -237,6 +245,25 @@ impl Setup<'_, '_> {
         timed.run()?;
         Ok(timed.backend.into_timeline())
     }
+}
+
+/// The pages of each tenant that are nobody else's: its namespace, or what it writes where no other tenant does.
+fn own_pages(tenants: &[Tenant], workload: &Workload, page_size: PageSize) -> Vec<Option<Range<Lpn>>> {
+    let pages = |bytes: Range<u64>| {
+        let last = bytes.end.checked_sub(1).filter(|last| *last >= bytes.start)?;
+        Some(page_size.page_of(bytes.start)..Lpn(page_size.page_of(last).0 + 1))
+    };
+    let of_namespace = |space: Namespace| pages(space.first..space.first + space.bytes);
+    if tenants.iter().any(|tenant| tenant.namespace.is_some()) {
+        return tenants.iter().map(|tenant| tenant.namespace.and_then(of_namespace)).collect();
+    }
+    let written: Vec<_> = (0..tenants.len()).map(|tenant| workload.written_by(tenant).and_then(pages)).collect();
+    let is_alone = |number: usize, own: &Range<Lpn>| {
+        let mut others = written.iter().enumerate().filter(|(other, _)| *other != number).flat_map(|(_, other)| other);
+        others.all(|other| other.end <= own.start || own.end <= other.start)
+    };
+    let own = |(number, own): (usize, &Option<Range<Lpn>>)| own.clone().filter(|own| is_alone(number, own));
+    written.iter().enumerate().map(own).collect()
 }
 
 /// The scope of this part.

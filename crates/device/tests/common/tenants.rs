@@ -18,6 +18,8 @@ fn tenant(config: &Config, name: &str, namespace: Option<Namespace>, requests: O
     let end = End { requests, ..End::default() };
     Tenant {
         name: name.into(),
+        label: String::new(),
+        is_joined: false,
         weight: 1,
         priority: Priority::Weighted,
         namespace,

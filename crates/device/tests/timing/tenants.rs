@@ -15,6 +15,8 @@ fn tenant(name: &str, first: u64, pages: u64, reads: f64, depth: u32, requests: 
     };
     Tenant {
         name: name.into(),
+        label: String::new(),
+        is_joined: false,
         weight: 1,
         priority: Priority::Weighted,
         namespace: Some(Namespace { first: first * PAGE, bytes: pages * PAGE }),
@@ -264,6 +266,39 @@ fn figures_add_up_to_those_of_the_device() {
         assert!((sum("copied_pages") - programs("gc")).abs() <= 8.0);
         assert!(programs("gc") > 1000.0, "{buffer}: {}", programs("gc"));
     }
+}
+
+/// Without namespaces a tenant has a WAF where no other one writes: the same as with a namespace of that range.
+#[test]
+fn a_range_that_nobody_else_writes_has_a_waf() {
+    let parts = [("hot", 0, 300, 9000), ("cold", 300, 2004, 3000)];
+    let with = |is_namespace: bool, more: Option<(f64, u64)>| {
+        let made = parts.map(|(name, first, pages, requests)| {
+            let mut tenant = tenant(name, first, pages, 0.0, 8, Some(requests));
+            if !is_namespace {
+                (tenant.namespace, tenant.workload.address_offset) = (None, first * PAGE);
+            }
+            tenant
+        });
+        let other = more.map(|(reads, pages)| {
+            let mut other = tenant("other", 0, pages, reads, 1, Some(100));
+            other.namespace = None;
+            other
+        });
+        run(&shared(made.into_iter().chain(other).collect(), "round-robin", 2, 8))
+    };
+    let (spaces, ranges) = (with(true, None), with(false, None));
+    for name in ["hot", "cold"] {
+        assert_eq!(of(&spaces, name)["waf"], of(&ranges, name)["waf"], "{name}");
+        assert_eq!(of(&spaces, name)["copied_pages"], of(&ranges, name)["copied_pages"], "{name}");
+    }
+    assert!(number(&ranges, "cold", "waf") > 1.2);
+    // A reader writes nothing, and has none; a writer takes it from those whose pages it writes.
+    let read = with(false, Some((1.0, 2304)));
+    assert!(number(&read, "hot", "waf") >= 1.0 && of(&read, "other")["waf"].is_null());
+    let written = with(false, Some((0.5, 300)));
+    assert!(of(&written, "hot")["waf"].is_null() && of(&written, "other")["waf"].is_null());
+    assert!(number(&written, "cold", "waf") > 1.2);
 }
 
 /// An idle tenant keeps its place, and changes nothing of the others' requests.

@@ -5,6 +5,8 @@
 mod map;
 mod spec;
 
+use std::ops::Range;
+
 use base::{Instant, Request, RequestKind};
 use engine::Chance;
 
@@ -113,6 +115,11 @@ impl Job {
     /// True if the job goes on until somebody ends it.
     pub(crate) fn is_endless(&self) -> bool {
         self.spec.time_based
+    }
+
+    /// The addresses to which it may write; `None`: it does not write.
+    pub(crate) fn written(&self) -> Option<Range<u64>> {
+        self.spec.kinds.writes.then(|| self.spec.offset..self.spec.offset + self.spec.reach())
     }
 
     /// The part of it that is done, where requests or bytes end it.

@@ -483,6 +483,21 @@ impl Spec {
         Ok(spec)
     }
 
+    /// Bytes of its addresses, from the offset on, that a request may touch.
+    pub(super) fn reach(&self) -> u64 {
+        let kinds = [READ, WRITE, TRIM].into_iter().filter(|kind| self.kinds.has(*kind));
+        // Sizes of which one is drawn stay in the range.
+        let is_inside = |kind: usize| match self.sizes[kind] {
+            Sizes::One(bytes) => self.range.is_multiple_of(bytes) && self.align[kind].is_multiple_of(bytes),
+            _ => true,
+        };
+        let inside = self.files * self.range;
+        match self.skip == 0 && !self.by_order && kinds.into_iter().all(is_inside) {
+            true => inside,
+            false => inside.saturating_add(self.largest()).min(self.capacity - self.offset),
+        }
+    }
+
     /// Bytes of a block of the map: the least that a request has.
     pub(super) fn unit(&self) -> u64 {
         let kinds = [READ, WRITE, TRIM].into_iter().filter(|kind| self.kinds.has(*kind));

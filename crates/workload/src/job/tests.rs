@@ -214,3 +214,22 @@ fn files_lie_one_behind_the_other_and_take_turns() {
         assert!(Job::new(&format!("rw=write size=64k {wrong}"), 64 * MIB, 7).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_job_writes_where_it_says() {
+    for (text, written) in [
+        ("rw=read size=1m", None),
+        ("rw=randwrite offset=1m size=1m", Some((MIB, 2 * MIB))),
+        ("rw=randrw bs=4k/50:16k/50 offset=1m size=1m", Some((MIB, 2 * MIB))),
+        ("rw=write offset=1m size=1m files=4", Some((MIB, 2 * MIB))),
+        // Its last request may go on behind the range.
+        ("rw=write bs=48k offset=1m size=1m", Some((MIB, 2 * MIB + (48 << 10)))),
+        ("rw=trim size=1m", None),
+    ] {
+        let job = Job::new(text, 64 * MIB, 7).unwrap_or_else(|problem| panic!("{}", problem.what));
+        assert_eq!(job.written().map(|range| (range.start, range.end)), written, "{text}");
+        let (first, end) = written.unwrap_or((0, 0));
+        let writes = of_kind(&requests(text, 10_000), RequestKind::Write);
+        assert!(writes.iter().all(|request| request.offset >= first && request.offset + request.size <= end), "{text}");
+    }
+}
