@@ -9,9 +9,9 @@ use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use config::Base;
 use device::drive::Drive;
 use device::drive::pace::PacedModel;
-use nbdkit::{Error, Flags, FuaFlags, Result, Server, ThreadModel, plugin};
+use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel, plugin};
 use serve::pace::{PacedKind, PacedRequest};
-use serve::{Blocks, blocks};
+use serve::{Blocks, Extent, blocks};
 use served::{RunningModel, ServedDrive};
 
 /// The parameters, as they come.
@@ -203,6 +203,10 @@ impl Server for PluginConnection {
         Ok(true)
     }
 
+    fn can_extents(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     fn can_multi_conn(&self) -> Result<bool> {
         Ok(true)
     }
@@ -238,6 +242,24 @@ impl Server for PluginConnection {
         let kind = if may_trim { PacedKind::Trim } else { PacedKind::Write { fua } };
         carry_out(kind, (offset, length), |drive| drive.zero(offset, length, may_trim, fua))
     }
+
+    fn extents(&self, count: u32, offset: u64, flags: Flags, told_to: &mut ExtentHandle) -> Result<()> {
+        let length = u64::from(count);
+        check("block status", offset, length)?;
+        let most = if flags.contains(Flags::REQ_ONE) { 1 } else { blocks::EXTENTS_MAX };
+        let mut at = offset;
+        for Extent { length, is_hole, is_zero } in opened().drive.extents(offset, length, most).map_err(told)? {
+            let kind = match (is_hole, is_zero) {
+                (false, false) => ExtentType::Allocated,
+                (true, false) => ExtentType::Hole,
+                (false, true) => ExtentType::Zero,
+                (true, true) => ExtentType::HoleZero,
+            };
+            told_to.add(at, length, kind)?;
+            at += length;
+        }
+        Ok(())
+    }
 }
 
 /// The symbol that nbdkit looks for.
@@ -246,6 +268,7 @@ mod exported {
 
     plugin!(PluginConnection {
         after_fork,
+        can_extents,
         can_flush,
         can_fua,
         can_multi_conn,
@@ -254,6 +277,7 @@ mod exported {
         can_zero,
         config,
         config_help,
+        extents,
         flush,
         get_ready,
         thread_model,

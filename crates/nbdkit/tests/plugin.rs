@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{
-    Chance, Client, Ended, FLUSH, FUA, NO_HOLE, READ, Request, TRIM, WRITE, ZERO, installed, run, scratch, served, soon,
+    Chance, Client, Ended, FLUSH, FUA, NO_HOLE, READ, REQ_ONE, Request, STATUS, TRIM, WRITE, ZERO, installed, run,
+    scratch, served, soon,
 };
 use config::Base;
 use device::drive::Drive;
@@ -127,6 +128,18 @@ fn the_plugin_answers_as_the_server_does() {
             assert_eq!(client.read(offset, 4096), [0; 4096]);
         }
     }
+    let mut asking = [&path, &socket].map(|path| Client::with_allocation(path));
+    let mut parts = 0;
+    for round in 0..50 {
+        let offset = chance.below(SIZE / 512) * 512;
+        let length = (1 + chance.below((SIZE - offset) / 512)) as u32 * 512;
+        let status = Request::new(STATUS, offset, length).flags(if round % 3 == 0 { REQ_ONE } else { 0 });
+        let [own, front] = asking.each_mut().map(|client| client.ask(status, &[]).expect("a reply"));
+        assert_eq!(front, own, "round {round}: {status:?}");
+        parts += own.1.len() / 8;
+    }
+    assert!(parts > 200, "{parts} parts are told");
+    drop(asking);
     let whole: Vec<u8> = (0..SIZE).step_by(1 << 20).flat_map(|offset| clients[0].read(offset, 1 << 20)).collect();
     drop(clients);
     server.stop().expect("a clean stop");

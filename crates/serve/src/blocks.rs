@@ -46,6 +46,9 @@ pub enum Error {
     PowerCut,
 }
 
+/// Parts in an answer to a block status, at most.
+pub const EXTENTS_MAX: usize = 4096;
+
 /// A part of a device, as far as its room goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {

@@ -23,8 +23,6 @@ const OPTIONS_MAX: usize = 256;
 const SKIPPED_MAX: u32 = 64 << 20;
 /// Memory for data that a connection keeps between requests.
 const KEPT: usize = 1 << 20;
-/// Parts in a reply to a block status, at most.
-const EXTENTS_MAX: usize = 4096;
 
 /// Everything that the connections of one server share.
 pub(crate) struct Shared<'a> {
@@ -382,7 +380,7 @@ impl<S: Read + Write> Connection<'_, S> {
 
     /// Sends what is stored of a range.
     fn status(&mut self, request: &RequestHead) -> Result<(), Refused> {
-        let most = if request.flags & flag::REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
+        let most = if request.flags & flag::REQ_ONE == 0 { blocks::EXTENTS_MAX } else { 1 };
         let extents = self.shared.blocks.extents(request.offset, u64::from(request.length), most)?;
         self.send(&chunk_head(chunk::BLOCK_STATUS, request.cookie, 4 + 8 * extents.len() as u32));
         self.send(&allocation::NUMBER.to_be_bytes());

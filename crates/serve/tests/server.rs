@@ -484,13 +484,9 @@ impl Blocks for Holes {
 #[test]
 fn block_status_says_what_is_stored() {
     let (server, path) = served(Arc::new(Holes(Memory::new(SIZE))));
-    let connect = || UnixStream::connect(&path).expect("a connection");
     let status = Request::new(STATUS, 512, 1024);
-    let mut without = Client::over(connect(), true).expect("an export");
-    assert_eq!(without.ask(status, &[]).expect("a reply").0, 22);
-    let context = b"base:allocation";
-    let query = [&[0; 4], &1_u32.to_be_bytes()[..], &15_u32.to_be_bytes(), context].concat();
-    let mut client = Client::asking(connect(), true, &[(9, vec![0; 8]), (10, query)]).expect("an export");
+    assert_eq!(Client::unix(&path).ask(status, &[]).expect("a reply").0, 22);
+    let mut client = Client::with_allocation(&path);
     let words = |data: Vec<u8>| -> Vec<u32> {
         data.chunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("4 bytes"))).collect()
     };

@@ -87,6 +87,15 @@ impl Client<UnixStream> {
     pub fn unix(path: &Path) -> Self {
         Self::over(UnixStream::connect(path).expect("the server listens"), true).expect("an export")
     }
+
+    /// One that has asked for `base:allocation`, first whether it is there.
+    pub fn with_allocation(path: &Path) -> Self {
+        let context = b"base:allocation";
+        let length = context.len() as u32;
+        let query = [&[0; 4], &1_u32.to_be_bytes()[..], &length.to_be_bytes(), context].concat();
+        let stream = UnixStream::connect(path).expect("the server listens");
+        Self::asking(stream, true, &[(9, vec![0; 8]), (10, query)]).expect("an export")
+    }
 }
 
 impl Client<TcpStream> {
