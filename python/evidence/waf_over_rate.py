@@ -8,6 +8,7 @@ with map units, from one write a second to a hundred thousand, and with one requ
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,15 @@ DRIVES = {
 BLOCKS, PAGES, USER = 228, 24, 0.84
 """Blocks of a plane of the part, pages of 16 KiB of a block, and about the share of them that is the user's."""
 
+BUFFERS = ("64MiB", "1MiB")
+"""Write buffers: that of the whole drive, and one of about the same share of the user capacity."""
+
 RATES = (1, 10, 100, 1_000, 10_000, 30_000, 100_000)
 """Writes a second."""
 
 
-def part(preset: str) -> dict[str, Any]:
-    """Four dies of a drive with short blocks."""
+def part(preset: str, buffer: str) -> dict[str, Any]:
+    """Four dies of a drive with short blocks, and a write buffer of that size."""
     planes = 4 * (2 if preset.startswith("enterprise") else 4)
     raw = planes * BLOCKS * PAGES * 16 / 1024
     user = f"{int(raw * USER)}MiB"
@@ -45,21 +49,24 @@ def part(preset: str) -> dict[str, Any]:
         "device.user_capacity": user,
         "device.over_provisioning": raw / int(raw * USER) - 1,
         "workload.footprint": user,
+        "ftl.write_buffer.fifo.size": buffer,
+        "ftl.write_buffer.fifo.flush": "free",
+        "ftl.write_buffer.fifo.power_loss": "volatile" if preset.startswith("client") else "protected",
         "workload.volume": "1x",
     }
 
 
 def measure() -> dict[str, Any]:
-    """By drive: the WAF at each rate, and with 1 and 32 requests outstanding, of which 70 % are reads."""
-    found: dict[str, Any] = {}
-    for preset in DRIVES:
-        device = part(preset)
+    """By drive and buffer: the WAF at each rate, and with 1 and 32 requests outstanding, of which 70 % are reads."""
+    found: dict[str, Any] = {preset: {} for preset in DRIVES}
+    for preset, buffer in itertools.product(DRIVES, BUFFERS):
+        device = part(preset, buffer)
         open_loop = {**device, "host.replay": "open"}
         rates = {rate: {**open_loop, "workload.interval": f"{10**9 // rate}ns"} for rate in RATES}
         depths = {
             depth: {**device, "host.queue_depth": depth, "workload.read_fraction": 0.7} for depth in (1, 32)
         }
-        found[preset] = {
+        found[preset][buffer] = {
             "writes_per_second": {
                 rate: run(preset, sets=sets).summary["waf"] for rate, sets in rates.items()
             },
@@ -74,12 +81,21 @@ def figure(found: dict[str, Any]) -> Figure:
 
     drawn, panel = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
     right = (5e5, 1.5e6)
-    for colour, (preset, name) in zip(drawing.COLOURS, DRIVES.items(), strict=False):
-        of = found[preset]
+    drawings = zip(drawing.COLOURS, DRIVES.items(), strict=False)
+    for (colour, (preset, name)), (buffer, style) in itertools.product(
+        drawings, zip(BUFFERS, ("--o", "-o"), strict=True)
+    ):
+        of, label = found[preset][buffer], f"{name}, buffer of {buffer.replace('M', ' M')}"
         panel.plot(
-            [*of["writes_per_second"]], [*of["writes_per_second"].values()], "-o", color=colour, label=name
+            [*of["writes_per_second"]], [*of["writes_per_second"].values()], style, color=colour, label=label
         )
-        panel.plot(right, [*of["queue_depth"].values()], "s", color=colour, markerfacecolor="white")
+        panel.plot(
+            right,
+            [*of["queue_depth"].values()],
+            style.replace("o", "s"),
+            color=colour,
+            markerfacecolor="white",
+        )
     panel.set(
         xscale="log",
         ylim=(0, 5),

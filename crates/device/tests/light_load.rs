@@ -6,10 +6,12 @@ use base::{Cell, ParamValue, ProgramOrder};
 use config::Config;
 use config::model::{Checks, Executor, Payload, Replay};
 
-/// A part of a preset: four dies of short blocks, of which one more or less that is free hardly matters.
+/// A part of a preset: four dies of short blocks, and a buffer that merges next to no writes, as that of the whole drive does. The
+/// preset's own would have a visible part of the data where it is full.
 fn drive(name: &str, sets: &[String]) -> Config {
     let raw = 4 * preset(name, &[] as &[&str]).device.planes_per_die * 228 * 24 * 16 / 1024;
     let user = raw * 84 / 100;
+    let power_loss = if name.starts_with("enterprise") { "protected" } else { "volatile" };
     let mut all: Vec<String> = ["channels=2", "chips_per_channel=2", "blocks_per_plane=228", "pages_per_block=24"]
         .map(|set| format!("device.{set}"))
         .into();
@@ -17,6 +19,7 @@ fn drive(name: &str, sets: &[String]) -> Config {
         format!("device.user_capacity=\"{user}MiB\""),
         format!("device.over_provisioning={}", f64::from(raw) / f64::from(user) - 1.0),
         format!("workload.footprint=\"{user}MiB\""),
+        format!("ftl.write_buffer.fifo={{ size = \"512KiB\", flush = \"free\", power_loss = \"{power_loss}\" }}"),
         "workload.volume=\"1000x\"".into(),
     ]);
     all.extend_from_slice(sets);
@@ -45,7 +48,7 @@ fn the_waf_of_a_drive_does_not_rise_where_the_host_asks_for_little() {
             all.push((format!("a write every {interval}"), found));
         }
         for (what, (waf, padded)) in &all {
-            assert!(*waf < 1.25 * deep.0, "{name}, {what}: {waf}, and {} at depth 32", deep.0);
+            assert!(*waf < 1.01 * deep.0, "{name}, {what}: {waf}, and {} at depth 32", deep.0);
             assert!(*padded < 0.02, "{name}, {what}: {padded} of all programs are dummies");
         }
     }

@@ -144,5 +144,7 @@ pub(crate) static SCOPE: Scope = Scope {
     not_modelled: &[
         "Its transfers to and from DRAM take no time.",
         "It holds no data that were only read, and there is no read-ahead.",
+        "Units leave when there are enough for a row, whatever their hints: rows of several hints are begun side by side.",
+        "Without time a FLUSH fills up every row that was begun, those of copies too.",
     ],
 };
