@@ -10,15 +10,15 @@ use crate::flash::{Content, Found};
 
 /// The cost of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Restarted {
+pub struct Restarted {
     /// Spare areas that were read.
-    pub(crate) pages_read: u64,
+    pub pages_read: u64,
     /// Units that were erased.
-    pub(crate) erased: u64,
+    pub erased: u64,
     /// Pages that were brought back from backups.
-    pub(crate) rescued: u64,
+    pub rescued: u64,
     /// Time that the array reads take, all dies at once and without transfers.
-    pub(crate) array_s: f64,
+    pub array_s: f64,
 }
 
 impl Device {

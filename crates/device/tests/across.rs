@@ -3,8 +3,8 @@
 use crate::common::*;
 use config::Config;
 use config::model::{Checks, End, Executor, Precondition, Source};
-use device::survival::{Trouble, try_everywhere};
 use files::Interrupt;
+use rig::survival::{Trouble, try_everywhere};
 use serde_json::Value;
 
 const PAGE: u64 = 8192;

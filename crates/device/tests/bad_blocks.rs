@@ -6,8 +6,8 @@ use crate::common::*;
 use base::{Cell, Duration, Multiplane, ParamValue, ProgramOrder};
 use config::Config;
 use config::model::*;
-use device::survival::{Lives, Trouble, try_lives};
 use engine::Chance;
+use rig::survival::{Lives, Trouble, try_lives};
 use serde_json::Value;
 
 /// Blocks live for some cycles, and so many are bad from the factory.

@@ -1,8 +1,8 @@
 //! Does acknowledged data survive a power cut at any instant, with all dies at work?
 
 use crate::common::{is_long, preset};
-use device::survival::{Cuts, LivesTally, TroubleInTime, try_cuts};
 use files::Interrupt;
+use rig::survival::{Cuts, LivesTally, TroubleInTime, try_cuts};
 
 /// Two channels of two dies of two planes of 16 blocks of 12 TLC pages, written one by one with power for what is under way.
 const DEVICE: [&str; 15] = [

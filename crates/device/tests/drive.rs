@@ -2,10 +2,10 @@
 
 use crate::common::drives::{BUFFER, PROTECTED, config};
 use crate::common::on_all_processors;
-use device::drive::broken::BrokenPromise;
-use device::drive::sectors::{DenseCuts, SectorCuts, SectorTally, try_dense, try_sectors};
 use device::drive::{Drive, DriveError};
 use files::Interrupt;
+use rig::broken::BrokenPromise;
+use rig::sectors::{DenseCuts, SectorCuts, SectorTally, try_dense, try_sectors};
 
 fn cut(sets: &[&str], cuts: SectorCuts) -> SectorTally {
     try_sectors(&config(sets), &cuts, &Interrupt::default()).unwrap_or_else(|error| panic!("{sets:?}: {error}"))

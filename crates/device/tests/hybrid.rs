@@ -150,8 +150,7 @@ fn no_state_is_saved() {
 
 #[test]
 fn faults_are_refused() {
-    let trouble = device::survival::Trouble::PowerCut;
-    let error =
-        device::survival::try_everywhere(&hybrid(&[]), trouble, 1, 1, &Interrupt::default()).expect_err("refused");
+    let trouble = rig::survival::Trouble::PowerCut;
+    let error = rig::survival::try_everywhere(&hybrid(&[]), trouble, 1, 1, &Interrupt::default()).expect_err("refused");
     assert!(matches!(&error, RunError::Input(text) if text.contains("hybrid mapping is neither repaired")), "{error}");
 }

@@ -16,11 +16,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("nand", &["base"]),
     ("metrics", &["base", "files"]),
     ("device", &["base", "files", "engine", "config", "workload", "ftl", "nand", "metrics"]),
+    ("rig", &["base", "files", "engine", "config", "ftl", "nand", "device"]),
     ("serve", &[]),
     ("served", &["base", "device", "serve"]),
     ("nbdkit", &["config", "device", "serve", "served"]),
     ("bench", &["base", "engine", "config", "workload", "metrics", "device"]),
-    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device", "serve", "served"]),
+    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device", "rig", "serve", "served"]),
 ];
 
 fn metadata() -> Value {

@@ -6,9 +6,9 @@ use crate::common::*;
 use base::{Cell, Duration, Multiplane, ParamValue, ProgramOrder};
 use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
-use device::survival::{Lives, Trouble, try_everywhere, try_lives};
 use engine::Chance;
 use files::Interrupt;
+use rig::survival::{Lives, Trouble, try_everywhere, try_lives};
 
 /// Random devices that are tried.
 const LIVES: u64 = 30;

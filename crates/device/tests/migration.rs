@@ -5,9 +5,9 @@ use base::ParamValue::{self, Flag, Integer, Number, Size, Word};
 use base::{Duration, Multiplane};
 use config::Config;
 use config::model::*;
-use device::survival::{self, Trouble};
 use device::{Options, RunError};
 use files::Interrupt;
+use rig::survival::{self, Trouble};
 use serde_json::Value;
 
 /// Parameters of a choice.

@@ -20,11 +20,11 @@ use crate::common::*;
 use base::{Cell, Choices, Duration, ParamValue, Selection};
 use config::Config;
 use config::model::*;
-use device::drive::sectors::{SectorCuts, try_sectors};
-use device::survival::{self, Trouble};
 use device::{Options, RunError};
 use engine::Chance;
 use files::Interrupt;
+use rig::sectors::{SectorCuts, try_sectors};
+use rig::survival::{self, Trouble};
 use serde_json::Value;
 use table::{Reasons, differences, table};
 

@@ -4,8 +4,8 @@ use crate::common::*;
 use base::ParamValue;
 use config::Config;
 use config::model::{End, Executor, HintSelect, Precondition, Source};
-use device::survival::{Trouble, try_everywhere};
 use files::Interrupt;
+use rig::survival::{Trouble, try_everywhere};
 use serde_json::Value;
 
 const PAGE: u64 = 8192;

@@ -6,8 +6,8 @@ use crate::common::*;
 use base::Cell;
 use config::Config;
 use config::model::*;
-use device::survival::{Lives, Trouble, try_everywhere, try_lives};
 use files::Interrupt;
+use rig::survival::{Lives, Trouble, try_everywhere, try_lives};
 
 /// One plane of TLC blocks, written once and then read.
 fn reads(

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::common::drives::{BUFFER, PROTECTED, config};
 use device::drive::Drive;
-use device::drive::broken::BrokenPromise;
-use device::drive::replay::{LoadCut, Replay};
 use engine::Chance;
+use rig::broken::BrokenPromise;
+use rig::replay::{LoadCut, Replay};
 
 /// As much as the loads write, and little spare space: a collection that is cut again and again has to find room.
 const TIGHT: [&str; 2] = ["device.user_capacity=\"256KiB\"", "device.blocks_per_plane=9"];

@@ -4,8 +4,8 @@ use crate::common::*;
 use base::{Cell, Duration, Multiplane, ParamValue};
 use config::Config;
 use config::model::{Checks, End, Executor, Payload, Precondition, Source};
-use device::survival::{Trouble, try_everywhere};
 use files::Interrupt;
+use rig::survival::{Trouble, try_everywhere};
 use serde_json::Value;
 
 /// Random devices that are tried.

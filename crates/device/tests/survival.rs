@@ -4,8 +4,8 @@ use std::panic::catch_unwind;
 
 use crate::common::preset;
 use config::Config;
-use device::survival::{LivesTally, Trouble, try_everywhere};
 use files::Interrupt;
+use rig::survival::{LivesTally, Trouble, try_everywhere};
 
 /// A device of one plane of some 20 small blocks under a protection.
 fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config {
@@ -261,7 +261,7 @@ fn a_victim_erased_too_early_is_caught() {
 fn a_restart_reads_every_programmed_page_once() {
     let mut config = config("paired_page=\"lsb-backup\"", "mlc", "consecutive", NONE);
     config.run.precondition = config::model::Precondition::Sequential { volume: config.device.user_capacity };
-    let cost = device::survival::restart_cost(&config, &Interrupt::default()).unwrap();
+    let cost = rig::survival::restart_cost(&config, &Interrupt::default()).unwrap();
     // 64 host pages in 8 blocks, and of the backups of their 32 LSB pages those that the backup block holds now.
     assert_eq!((cost["pages_read"].as_u64(), cost["rescued_pages"].as_u64()), (Some(68), Some(0)));
     // LSB pages take 50 us, MSB pages 100 us.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use device::drive::replay::{LoadCut, Replay};
 use pyo3::prelude::*;
+use rig::replay::{LoadCut, Replay};
 
 use crate::caller::Caller;
 use crate::configs::Given;

@@ -1,8 +1,8 @@
 //! Faults at every operation of many short lives of a device.
 
-use device::survival::{Trouble, try_everywhere};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use rig::survival::{Trouble, try_everywhere};
 
 use crate::caller::Caller;
 use crate::configs::Given;
@@ -17,7 +17,7 @@ pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: Given, sets: Vec<
             let caller = Caller::new(None);
             let interrupt = caller.interrupt();
             let config = configs::load_to_run(kind, &source, &sets, None, false, &caller)?.config;
-            let cost = py.detach(|| device::survival::restart_cost(&config, &interrupt));
+            let cost = py.detach(|| rig::survival::restart_cost(&config, &interrupt));
             Ok(caller.result(cost, errors::run)?.to_string())
         },
     )

@@ -7,7 +7,6 @@
 //! Writes lie in the write buffer, in memory, until it is full or a flush comes; without a buffer they are programmed at once. A write of
 //! part of a page reads the old version of it and merges both. Discards are in `trims.rs`.
 
-pub mod broken;
 mod cache;
 mod checkpoint;
 mod cost;
@@ -16,9 +15,6 @@ mod losses;
 pub mod open;
 pub mod pace;
 mod protected;
-mod recorded;
-pub mod replay;
-pub mod sectors;
 mod trims;
 
 use std::collections::BTreeSet;
@@ -32,7 +28,6 @@ use crate::device::Device;
 use crate::flash::{Content, Fault};
 use crate::pages::{Share, Span};
 use crate::promises;
-use broken::BrokenPromise;
 pub use cache::SECTOR;
 use cache::{BufferBytes, put};
 pub use cost::RestartCost;
@@ -91,8 +86,6 @@ pub struct Drive {
     is_read_only: bool,
     /// The time of the host, where its requests have one.
     now: Instant,
-    /// How it breaks its promises, for proof that this is found.
-    broken: Option<BrokenPromise>,
 }
 
 /// The part of a page that a request covers.
@@ -195,6 +188,11 @@ impl Drive {
     /// The power goes off now.
     pub fn cut(&mut self) {
         self.device.flash.power_off();
+    }
+
+    /// True if the power is off.
+    pub fn is_off(&self) -> bool {
+        self.device.flash.is_off()
     }
 
     /// The image as it is now: what is left of the drive when the power goes off.
@@ -364,11 +362,8 @@ impl Drive {
         self.takes_writes()?;
         self.keep_reserve(self.reserve.0)?;
         let (pages, atomic) = (self.parts(offset, length).count(), self.atomic_size());
-        let tears = self.broken == Some(BrokenPromise::TearsUnits);
-        let is_unit = pages > 1 && length as u64 <= atomic && atomic > self.page_size() && !tears;
-        if !tears {
-            self.make_room(offset, length)?;
-        }
+        let is_unit = pages > 1 && length as u64 <= atomic && atomic > self.page_size();
+        self.make_room(offset, length)?;
         if is_unit {
             self.make_slots(pages + 1)?;
             self.with_slots(|protected, _| protected.begin_unit());
@@ -506,7 +501,7 @@ impl Drive {
     /// [`DriveError`].
     pub fn flush(&mut self) -> Result<(), DriveError> {
         self.is_up()?;
-        if self.is_read_only || self.broken == Some(BrokenPromise::IgnoresFlush) {
+        if self.is_read_only {
             return Ok(());
         }
         if self.is_protected() {
@@ -635,11 +630,6 @@ impl Drive {
 
     fn evict_due(&mut self) -> Result<(), DriveError> {
         while let Some(slot) = self.buffer.as_deref().and_then(Buffer::oldest_due) {
-            if self.broken == Some(BrokenPromise::ReordersOverFlush)
-                && self.buffer.as_deref().is_some_and(|all| all.age().0 % 3 == 0)
-            {
-                break;
-            }
             self.evict(slot)?;
         }
         Ok(())
@@ -692,14 +682,6 @@ impl Drive {
 
     fn program(&mut self, lpn: Lpn, page: &[u8], touched: u8) -> Result<(), DriveError> {
         let was_discarded = self.trims.write(lpn);
-        if self.broken == Some(BrokenPromise::TearsPages) && self.device.ftl.lookup(lpn).is_ok() {
-            let mut torn = vec![self.deallocated; page.len()];
-            self.read_old(lpn, &mut torn, 1)?;
-            let half = page.len() / 2;
-            torn[..half].copy_from_slice(&page[..half]);
-            let content = self.device.flash.take(&torn);
-            self.place(lpn, content, touched)?;
-        }
         let content = self.device.flash.take(page);
         let placed = self.place(lpn, content, touched);
         if was_discarded && placed == Err(DriveError::EndOfLife) {
@@ -726,9 +708,6 @@ impl Drive {
         self.keep_reserve(self.reserve.1)?;
         let newest = self.device.has.pages.expect("drives map pages").newest_write(&self.device.ftl);
         for (lpn, page) in self.trims.pages_to_write(newest) {
-            if self.broken == Some(BrokenPromise::ForgetsDiscards) {
-                break;
-            }
             let content = self.device.flash.take(&page);
             self.place(lpn, content, 1)?;
         }
@@ -807,12 +786,10 @@ impl Drive {
         self.device.check_state();
     }
 
-    /// Breaks a promise from now on.
-    pub(crate) fn breaks(&mut self, broken: Option<BrokenPromise>) {
-        self.broken = broken;
-        if broken == Some(BrokenPromise::ErasesEarly) {
-            self.device.flash.erase_early();
-        }
+    /// From now on no erase waits for pages that are placed, which is a fault: for proof that it is found.
+    #[doc(hidden)]
+    pub fn erase_early(&mut self) {
+        self.device.flash.erase_early();
     }
 
     /// The configuration.

@@ -224,7 +224,6 @@ impl Drive {
             end: None,
             now: Instant::ZERO,
             is_read_only: false,
-            broken: None,
         };
         let (at, during) = cut.unwrap_or((u64::MAX, false));
         drive.cut_after(at, during);
@@ -242,6 +241,16 @@ impl Drive {
         }
         drive.restart.wall_s = stopwatch.usage().wall_s;
         Ok(drive)
+    }
+
+    /// Opens the drive anew after a power cut; otherwise as [`Drive::over_until`]. After an error it has no image, and is of no use.
+    ///
+    /// # Errors
+    /// As [`Drive::over`].
+    pub fn reopen(&mut self, cut: Option<(u64, bool)>) -> Result<(), RunError> {
+        let image = self.device.flash.nand_mut().detach().expect("a drive stores bytes");
+        *self = Drive::over_until(&self.config, image, cut)?;
+        Ok(())
     }
 
     /// Ages a new drive: as its configuration says, or with every page written once and twice its size at random. Pages hold zeros then,

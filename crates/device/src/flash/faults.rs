@@ -8,8 +8,8 @@ use super::{Content, Flash, Programmed};
 
 /// A fault, at an operation counted from 0 since it was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The program of that number, counting programs, ends as [`Programmed::Failed`].
+pub enum Fault {
+    /// The program of that number, counting programs, fails.
     ProgramFailure {
         /// Programs before it.
         at: u64,

@@ -21,8 +21,9 @@ use nand::{BlockLives, Image, Nand, SavedArray, Shape, StoreKind, Violation};
 
 use assembly::Assembly;
 pub(crate) use assembly::Wordlines;
+pub use faults::Fault;
 use faults::{Buffered, Fate, Supply};
-pub(crate) use faults::{FailedProgram, Fault, Found, Safeguard};
+pub(crate) use faults::{FailedProgram, Found, Safeguard};
 
 /// A program, by the block whose page is the last of it to be placed, and its number there.
 pub(crate) type ProgramId = (Block, u32);

@@ -4,8 +4,8 @@ use base::Selection;
 use config::Config;
 use config::model::*;
 use device::RunError;
-use device::survival::{Cuts, Trouble, TroubleInTime, try_cuts};
 use files::Interrupt;
+use rig::survival::{Cuts, Trouble, TroubleInTime, try_cuts};
 use serde_json::Value;
 
 use super::{Outcome, figures, is_promised, simulate};

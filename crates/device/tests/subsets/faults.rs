@@ -1,7 +1,7 @@
 //! Faults at operations of lives that are short: every subset on devices as small as its policies let them be.
 
-use device::survival::{Cuts, Lives, LivesTally, Trouble, TroubleInTime, try_cuts, try_lives};
 use files::Interrupt;
+use rig::survival::{Cuts, Lives, LivesTally, Trouble, TroubleInTime, try_cuts, try_lives};
 
 use super::*;
 

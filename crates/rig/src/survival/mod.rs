@@ -14,18 +14,12 @@ use std::collections::BTreeMap;
 
 use base::{Domain, Instant, Lpn, Request, RequestKind};
 use config::Config;
+use device::RunError;
+use device::stamped::{Fault, StampedDevice};
 use engine::Chance;
 use files::Interrupt;
 use ftl::schedule::{Kind, Schedule};
 use serde_json::{Value, json};
-
-use crate::buffer::{self, Buffer};
-use crate::count;
-use crate::device::Device;
-use crate::errors::RunError;
-use crate::flash::{Fault, Stamp};
-use crate::watch::Watch;
-use crate::{hybrid, policy, precondition, uncorrectable};
 
 /// Numbers that writes have as hints, where a separation goes by them.
 const HINTS: u32 = 5;
@@ -156,19 +150,16 @@ impl LivesTally {
 /// # Errors
 /// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
 pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, RunError> {
-    hybrid::check_faults(config)?;
     if config.run.payload != config::model::Payload::Stamp {
         return Err(RunError::Input("a restart needs `run.payload = \"stamp\"`: it reads spare areas".into()));
     }
-    let failed = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
-    let mut device = Device::new(config, false).map_err(failed)?;
-    precondition::age(&mut device, config, &mut Watch::new(None, interrupt.clone()))?;
-    device.flash.arm(Fault::PowerCut { at: 0, during: false });
-    device.write_now(Lpn(0), device.parts.whole());
-    device.flash.power_on();
-    device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-    let stopwatch = metrics::Stopwatch::start();
-    let restart = device.restart(config).map_err(failed)?;
+    let mut device = StampedDevice::new(config)?;
+    device.age(interrupt)?;
+    device.power_off();
+    device.power_on();
+    device.arm(Fault::PowerCut { at: NEVER, during: false });
+    let began = std::time::Instant::now();
+    let restart = device.restart()?;
     Ok(json!({
         "pages_read": restart.pages_read,
         "erased_units": restart.erased,
@@ -176,7 +167,7 @@ pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, Run
         "restart_s": restart.array_s,
         "spare_bytes_per_page": size_of::<u128>(),
         "spare_share": size_of::<u128>() as f64 / f64::from(config.device.page_size),
-        "wall_s": stopwatch.usage().wall_s,
+        "wall_s": began.elapsed().as_secs_f64(),
     }))
 }
 
@@ -185,12 +176,11 @@ pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, Run
 struct Life<'a> {
     config: &'a Config,
     lives: &'a Lives,
-    device: Device,
-    buffer: Option<Box<Buffer>>,
+    device: StampedDevice<'a>,
     random: Chance,
-    /// By LPN: the last durable version.
     /// By version: the handle that its data are kept apart by, where they are.
     handles: BTreeMap<u32, u8>,
+    /// By LPN: the last durable version.
     promised: Vec<u32>,
     /// Pages of the fill, which comes first, that are left, and writes after it.
     fill_left: u32,
@@ -235,15 +225,10 @@ pub fn try_lives(
     Ok(tally)
 }
 
-/// Refuses what has no lives with faults.
+/// Refuses what has no lives with faults; what has no faults at all is refused with its first device.
 fn check(config: &Config) -> Result<(), RunError> {
-    if config.run.payload != config::model::Payload::Stamp {
-        return Err(RunError::Input(
-            "faults need `run.payload = \"stamp\"`: there is nothing to lose otherwise".into(),
-        ));
-    }
-    hybrid::check_faults(config)?;
-    if buffer::is_protected(config.ftl.get("write_buffer")) {
+    let buffer = config.ftl.get("write_buffer");
+    if buffer.name != "none" && buffer.word("power_loss") == "protected" {
         return Err(RunError::Input(
             "`power_loss = \"protected\"` saves the write buffer when the power goes off, and here it is lost\nhint: set \
              `power_loss = \"volatile\"`, or `write_buffer = \"none\"`"
@@ -267,8 +252,8 @@ fn try_life(
     while whole.live_on() {
         begun.push(whole.begun(trouble));
     }
-    tally.operations += whole.device.flash.operations();
-    tally.done.push(whole.done());
+    tally.operations += whole.device.operations();
+    tally.done.push(whole.device.done());
     let faults = whole.begun(trouble);
     // Policies of the user's own cannot be copied.
     let copies = !lives.from_the_beginning && config.ftl.get("victim").own.is_none();
@@ -302,13 +287,13 @@ impl LivesTally {
         self.runs += 1;
         self.rescued += life.rescued;
         self.restarts += life.restarts;
-        self.afterwards += life.device.flash.operations();
+        self.afterwards += life.device.operations();
         if let Some(loss) = loss {
             self.losing += 1;
             self.exhausted += u64::from(life.is_exhausted());
             self.first.get_or_insert(loss);
         }
-        if let Err(error) = uncorrectable::check_data(&life.device) {
+        if let Err(error) = life.device.check_limits() {
             self.past_limits += 1;
             let when = if during { "during" } else { "before" };
             self.first_past.get_or_insert_with(|| format!("with the fault {when} operation {at}: {error}"));
@@ -318,11 +303,10 @@ impl LivesTally {
 
 impl Life<'_> {
     fn new<'a>(config: &'a Config, lives: &'a Lives, seed: u64) -> Result<Life<'a>, RunError> {
-        let mut device = Device::new(config, false).map_err(|error| RunError::Failed(error.to_string()))?;
-        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        let pages = device.has.user_pages;
+        let mut device = StampedDevice::new(config)?;
+        device.arm(Fault::PowerCut { at: NEVER, during: false });
+        let pages = device.pages();
         Ok(Life {
-            buffer: buffer::build(config, &mut device).map(Box::new),
             config,
             lives,
             random: Chance::new(seed, "life"),
@@ -341,19 +325,15 @@ impl Life<'_> {
     /// Operations in whose place the trouble could have come.
     fn begun(&self, trouble: Trouble) -> u64 {
         match trouble {
-            Trouble::ProgramFailure => self.device.flash.programs(),
-            Trouble::ReprogramFailure => self.device.flash.reprograms(),
-            Trouble::PowerCut | Trouble::SecondCut | Trouble::FailedRecovery => self.device.flash.operations(),
+            Trouble::ProgramFailure => self.device.programs(),
+            Trouble::ReprogramFailure => self.device.reprograms(),
+            Trouble::PowerCut | Trouble::SecondCut | Trouble::FailedRecovery => self.device.operations(),
         }
-    }
-
-    fn done(&self) -> Value {
-        json!({ "counters": self.device.recorder.counters, "policy": policy::figures(&self.device) })
     }
 
     /// Blocks failed so thick that no room was left for what they held.
     fn is_exhausted(&self) -> bool {
-        policy::figures(&self.device).get("bad_blocks").is_some_and(|bad| bad["exhausted"] == json!(1))
+        self.device.done()["policy"]["bad_blocks"]["exhausted"] == json!(1)
     }
 
     /// Has the next request end in a fault, so many operations on, and lives on; returns the first broken promise.
@@ -363,29 +343,29 @@ impl Life<'_> {
             Trouble::ReprogramFailure => Fault::ReprogramFailure { at },
             Trouble::PowerCut | Trouble::SecondCut | Trouble::FailedRecovery => Fault::PowerCut { at, during },
         };
-        self.device.flash.arm(fault);
+        self.device.arm(fault);
         self.live_on();
-        assert!(!self.device.flash.is_armed(), "the fault comes in the request that it was put in");
-        if self.device.flash.is_off() {
-            self.device.flash.power_on();
+        assert!(!self.device.is_armed(), "the fault comes in the request that it was put in");
+        if self.device.is_off() {
+            self.device.power_on();
             let fault = self.fault_of_recovery(trouble)?;
-            self.device.flash.arm(fault);
+            self.device.arm(fault);
             self.restart()?;
-            if self.device.flash.is_off() {
-                self.device.flash.power_on();
+            if self.device.is_off() {
+                self.device.power_on();
                 self.restart()?;
             }
         }
-        self.device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+        self.device.arm(Fault::PowerCut { at: NEVER, during: false });
         if let Some(loss) = self.broken_promise() {
             return Ok(Some(loss));
         }
         self.device.check_state();
         if self.restarts > 0 {
-            self.begin_anew()?;
+            self.begin_anew();
         }
         (self.fill_left, self.reads_left) = (0, 0);
-        self.writes_left = in_pages(self.lives.afterwards, self.device.has.user_pages);
+        self.writes_left = in_pages(self.lives.afterwards, self.device.pages());
         while self.live_on() {}
         self.device.check_state();
         Ok(self.broken_promise())
@@ -401,10 +381,10 @@ impl Life<'_> {
         let mut count = 12;
         if self.config.ftl.get("victim").own.is_none() {
             let mut trial = self.device.clone();
-            trial.flash.arm(never);
-            trial.restart(self.config).map_err(|error| RunError::Failed(error.to_string()))?;
+            trial.arm(never);
+            trial.restart()?;
             let is_cut = trouble == Trouble::SecondCut;
-            count = if is_cut { trial.flash.operations() } else { trial.flash.programs() };
+            count = if is_cut { trial.operations() } else { trial.programs() };
         }
         if count == 0 {
             return Ok(never);
@@ -414,7 +394,7 @@ impl Life<'_> {
     }
 
     fn restart(&mut self) -> Result<(), RunError> {
-        let restart = self.device.restart(self.config).map_err(|error| RunError::Failed(error.to_string()))?;
+        let restart = self.device.restart()?;
         self.restarts += 1;
         self.rescued += restart.rescued;
         Ok(())
@@ -424,7 +404,7 @@ impl Life<'_> {
     /// a write buffer some writes carry FUA, and now and then comes a FLUSH. Where blocks take only so many reads, pages are read in
     /// between, a few of them most of the time. Where collections begin ahead of need, some of them go on for a while after a write.
     fn live_on(&mut self) -> bool {
-        let pages = self.device.has.user_pages;
+        let pages = self.device.pages();
         if self.device.is_read_only() {
             // It has come to its end; what it holds is there still.
             return false;
@@ -461,7 +441,7 @@ impl Life<'_> {
             _ => self.random.below_u32(pages.div_ceil(3)),
         };
         match self.random.below(12) {
-            0 if self.buffer.is_some() => self.send(RequestKind::Flush, 0, false),
+            0 if self.has_buffer() => self.send(RequestKind::Flush, 0, false),
             chance => self.send(RequestKind::Write, lpn, chance == 1),
         }
     }
@@ -470,28 +450,24 @@ impl Life<'_> {
     /// suspended for the host.
     fn collect_ahead(&mut self) {
         let schedule = Schedule::new(self.config.ftl.get("gc_schedule"));
-        if schedule.is_threshold()
-            || schedule.paced().is_some()
-            || self.device.flash.is_off()
-            || self.random.below(3) > 0
-        {
+        if schedule.is_threshold() || schedule.paced().is_some() || self.device.is_off() || self.random.below(3) > 0 {
             return;
         }
-        let geometry = *self.device.flash.geometry();
+        let geometry = *self.device.geometry();
         let domain = Domain::new(self.random.below_u32(geometry.domains()));
         let operations = if schedule.preempts { self.random.below_u32(geometry.unit_slots()) } else { u32::MAX };
         // What fills another collection's time may leave its erases for later.
         let defers = matches!(schedule.kind, Kind::CycleFilling(_)) && self.random.below(2) == 0;
-        self.device.collect_ahead_now(domain, operations, defers);
+        self.device.collect_ahead(domain, operations, defers);
     }
 
     fn send(&mut self, kind: RequestKind, lpn: u32, fua: bool) {
-        let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size.bytes() };
+        let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size() };
         // A page changes its handle with each write.
         let hint = (lpn.wrapping_add(self.device.newest_version(Lpn(lpn))) % HINTS) as u16;
         let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua, hint };
-        count::carry_out(&mut self.device, self.buffer.as_deref_mut(), &request);
-        if self.device.flash.is_off() || self.device.has_refused {
+        self.device.send(&request);
+        if self.device.is_off() || self.device.has_refused() {
             return;
         }
         if kind == RequestKind::Write {
@@ -503,8 +479,8 @@ impl Life<'_> {
             for lpn in 0..self.promised.len() as u32 {
                 self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
             }
-        } else if kind == RequestKind::Write && (self.buffer.is_none() || fua) {
-            if self.device.flash.gathers() {
+        } else if kind == RequestKind::Write && (!self.has_buffer() || fua) {
+            if self.device.gathers() {
                 return self.promise_programmed();
             }
             self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
@@ -514,7 +490,7 @@ impl Life<'_> {
     /// Where pages wait for others, a write is complete when its page is programmed, which may be at the write of another page.
     fn promise_programmed(&mut self) {
         for (lpn, promised) in (0..).zip(&mut self.promised) {
-            *promised = self.device.array_floor(Lpn(lpn)).max(*promised);
+            *promised = self.device.programmed_version(Lpn(lpn)).max(*promised);
         }
     }
 
@@ -524,9 +500,9 @@ impl Life<'_> {
             let promised = self.promised[lpn as usize];
             let newest = self.device.newest_version(Lpn(lpn));
             // Pages in the write buffer are newer than what flash holds; after a cut it is empty.
-            let found = version_of(&self.device, lpn);
+            let found = self.device.found_version(Lpn(lpn));
             // Of a write that the device could not take any more the host was told, and that reads of the page are errors.
-            let is_told = newest > promised && self.device.ftl.lookup(Lpn(lpn)) == Err(ftl::Nowhere::Lost);
+            let is_told = newest > promised && self.device.is_lost(Lpn(lpn));
             let is_kept = is_told || (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })
@@ -539,9 +515,8 @@ impl Life<'_> {
     fn check_isolation(&self) {
         let mut of_unit = BTreeMap::new();
         for lpn in 0..self.promised.len() as u32 {
-            let handle = self.handles.get(&version_of(&self.device, lpn));
-            if let (Some(&handle), Some(at)) = (handle, self.device.ftl.lookup(Lpn(lpn)).ok()) {
-                let unit = self.device.flash.geometry().unit_of(at);
+            let handle = self.handles.get(&self.device.found_version(Lpn(lpn)));
+            if let (Some(&handle), Some(unit)) = (handle, self.device.unit_of(Lpn(lpn))) {
                 let before = *of_unit.entry(unit).or_insert(handle);
                 assert_eq!(before, handle, "unit {unit} has data of two handles");
             }
@@ -549,24 +524,16 @@ impl Life<'_> {
     }
 
     /// After a restart what flash holds is what there is, and all of it is durable.
-    fn begin_anew(&mut self) -> Result<(), RunError> {
-        self.device.trust_array();
-        self.buffer = buffer::build(self.config, &mut self.device).map(Box::new);
+    fn begin_anew(&mut self) {
+        self.device.begin_anew();
         for lpn in 0..self.promised.len() as u32 {
-            self.promised[lpn as usize] = version_of(&self.device, lpn);
+            self.promised[lpn as usize] = self.device.found_version(Lpn(lpn));
         }
-        Ok(())
     }
-}
 
-/// The version that a page reads as, with nothing in the controller; 0 for none.
-fn version_of(device: &Device, lpn: u32) -> u32 {
-    let Ok(ppn) = device.ftl.lookup(Lpn(lpn)) else { return 0 };
-    if device.flash.is_lost(ppn) {
-        return 0;
+    fn has_buffer(&self) -> bool {
+        self.config.ftl.get("write_buffer").name != "none"
     }
-    let stamp = Stamp::unpack(device.flash.waiting(ppn).data);
-    if stamp.lpn == Lpn(lpn) { stamp.version } else { u32::MAX }
 }
 
 /// So many user capacities in pages.

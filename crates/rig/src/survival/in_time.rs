@@ -5,18 +5,12 @@
 
 use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
+use device::RunError;
+use device::stamped::{Fault, StampedDevice};
 use engine::Chance;
 use files::Interrupt;
-use metrics::Recorder;
-use workload::Workload;
 
-use super::{HINTS, LivesTally, Loss, NEVER, check, in_pages, version_of};
-use crate::device::{Device, shape};
-use crate::errors::RunError;
-use crate::flash::Fault;
-use crate::timed::{self, TimedOptions};
-use crate::watch::Watch;
-use crate::watchdog::Watchdog;
+use super::{HINTS, LivesTally, Loss, NEVER, check, in_pages};
 
 /// Programs from one that fails to the next, at least. Each closes a unit early, and collections have to come in between.
 const APART: u64 = 400;
@@ -75,7 +69,7 @@ struct Aged<'a> {
     cuts: &'a Cuts,
     interrupt: &'a Interrupt,
     seed: u64,
-    device: Device,
+    device: StampedDevice<'a>,
     requests: Vec<Request>,
     begins: Instant,
     ends: Instant,
@@ -86,23 +80,24 @@ struct Aged<'a> {
 impl Aged<'_> {
     fn new<'a>(config: &'a Config, cuts: &'a Cuts, seed: u64, interrupt: &'a Interrupt) -> Result<Aged<'a>, RunError> {
         let mut random = Chance::new(seed, "life in time");
-        let mut device = Device::new(config, true).map_err(|error| RunError::Failed(error.to_string()))?;
-        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        let (pages, page) = (device.has.user_pages, device.page_size.bytes());
+        let mut device = StampedDevice::new(config)?;
+        device.arm(Fault::PowerCut { at: NEVER, during: false });
+        let (pages, page) = (device.pages(), device.page_size());
         let write = |lpn: u32| request(RequestKind::Write, u64::from(lpn) * page, page);
         let mut fill: Vec<Request> = (0..pages).map(write).collect();
         fill.extend((0..in_pages(cuts.before, pages)).map(|_| write(random.below_u32(pages))));
-        run(&mut device, fill, config, None, interrupt)?;
+        device.run(fill, None, interrupt)?;
         device.keep_durable();
-        let requests: Vec<Request> = (0..cuts.requests).map(|_| any_request(&mut random, config, pages)).collect();
+        let requests: Vec<Request> =
+            (0..cuts.requests).map(|_| any_request(&mut random, config, (pages, page))).collect();
         let mut whole = device.clone();
-        whole.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        run(&mut whole, requests.clone(), config, None, interrupt)?;
+        whole.arm(Fault::PowerCut { at: NEVER, during: false });
+        let ends = whole.run(requests.clone(), None, interrupt)?;
         whole.check_state();
         whole.check_data();
-        let (begins, ends) = (Instant::ZERO, whole.recorder.end());
+        let begins = Instant::ZERO;
         assert!(ends > begins, "a run takes time");
-        let programs = whole.flash.programs();
+        let programs = whole.programs();
         Ok(Aged { config, cuts, interrupt, seed, device, requests, begins, ends, programs })
     }
 
@@ -111,40 +106,46 @@ impl Aged<'_> {
         let mut device = self.device.clone();
         if self.cuts.trouble != TroubleInTime::Cut {
             let (at, apart) = (random.below(self.programs), APART + random.below(2 * APART));
-            device.flash.arm(Fault::ProgramFailures { at, apart });
+            device.arm(Fault::ProgramFailures { at, apart });
         }
-        run(&mut device, self.requests.clone(), self.config, at, self.interrupt)?;
+        device.run(self.requests.clone(), at, self.interrupt)?;
         let Some(Instant(at)) = at else {
-            device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+            device.arm(Fault::PowerCut { at: NEVER, during: false });
             return self.go_on(device, NEVER, random, tally);
         };
         // With programs that fail the run may be over before.
-        device.flash.power_on();
+        device.power_on();
         let mut once = device.clone();
         let operations = self.restart(&mut once, tally)?;
         self.go_on(once, at, random, tally)?;
         if !self.cuts.twice || operations == 0 {
             return Ok(());
         }
-        device.flash.arm(Fault::PowerCut { at: random.below(operations), during: random.below(2) == 0 });
-        device.restart(self.config).map_err(failed)?;
-        assert!(device.flash.is_off(), "the second cut comes in the recovery");
+        device.arm(Fault::PowerCut { at: random.below(operations), during: random.below(2) == 0 });
+        device.restart()?;
+        assert!(device.is_off(), "the second cut comes in the recovery");
         tally.restarts += 1;
-        device.flash.power_on();
+        device.power_on();
         self.restart(&mut device, tally)?;
         self.go_on(device, at, random, tally)
     }
 
     /// Restarts a device whose power stays on. Returns the operations of its recovery.
-    fn restart(&self, device: &mut Device, tally: &mut LivesTally) -> Result<u64, RunError> {
-        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+    fn restart(&self, device: &mut StampedDevice<'_>, tally: &mut LivesTally) -> Result<u64, RunError> {
+        device.arm(Fault::PowerCut { at: NEVER, during: false });
         tally.restarts += 1;
-        tally.rescued += device.restart(self.config).map_err(failed)?.rescued;
-        Ok(device.flash.operations())
+        tally.rescued += device.restart()?.rescued;
+        Ok(device.operations())
     }
 
     /// Looks for every page of a device after a fault, and goes on.
-    fn go_on(&self, mut device: Device, at: u64, random: &mut Chance, tally: &mut LivesTally) -> Result<(), RunError> {
+    fn go_on(
+        &self,
+        mut device: StampedDevice<'_>,
+        at: u64,
+        random: &mut Chance,
+        tally: &mut LivesTally,
+    ) -> Result<(), RunError> {
         tally.runs += 1;
         if let Some(loss) = broken_promise(&device) {
             tally.losing += 1;
@@ -152,34 +153,14 @@ impl Aged<'_> {
             return Ok(());
         }
         device.check_state();
-        device.trust_array();
-        let pages = device.has.user_pages;
-        let requests = (0..self.cuts.requests).map(|_| any_request(random, self.config, pages)).collect();
-        run(&mut device, requests, self.config, None, self.interrupt)?;
+        device.begin_anew();
+        let host = (device.pages(), device.page_size());
+        let requests = (0..self.cuts.requests).map(|_| any_request(random, self.config, host)).collect();
+        device.run(requests, None, self.interrupt)?;
         device.check_state();
         device.check_data();
         Ok(())
     }
-}
-
-fn failed(error: ftl::OutOfMemory) -> RunError {
-    RunError::Failed(error.to_string())
-}
-
-/// Runs requests in time, until the power goes off if it does.
-fn run(
-    device: &mut Device,
-    requests: Vec<Request>,
-    config: &Config,
-    cut: Option<Instant>,
-    interrupt: &Interrupt,
-) -> Result<(), RunError> {
-    device.recorder = Recorder::new(shape(config, device.flash.geometry(), true));
-    device.watchdog = Watchdog::new(config, device.flash.geometry());
-    let manner = TimedOptions { timeline: None, asks_all: true, cut, live: None };
-    let mut watch = Watch::new(None, interrupt.clone());
-    timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;
-    Ok(())
 }
 
 fn request(kind: RequestKind, offset: u64, size: u64) -> Request {
@@ -189,8 +170,7 @@ fn request(kind: RequestKind, offset: u64, size: u64) -> Request {
 
 /// Any request: most are writes, of one page, of several or of a part of one, most of them to a few pages. Where blocks take only so many
 /// reads, most are reads of three pages.
-fn any_request(random: &mut Chance, config: &Config, pages: u32) -> Request {
-    let page = crate::gang::page_size(config);
+fn any_request(random: &mut Chance, config: &Config, (pages, page): (u32, u64)) -> Request {
     if config.device.wear.read_limit.is_some() && random.below(4) > 0 {
         return request(RequestKind::Read, u64::from(random.below_u32(pages.min(3))) * page, page);
     }
@@ -216,11 +196,11 @@ fn any_request(random: &mut Chance, config: &Config, pages: u32) -> Request {
 
 /// A page must read as its last durable version or as one that was sent after it. One that was trimmed may read as any version of
 /// its own: a trim need not outlive the cut.
-fn broken_promise(device: &Device) -> Option<Loss> {
-    (0..device.has.user_pages).find_map(|lpn| {
+fn broken_promise(device: &StampedDevice<'_>) -> Option<Loss> {
+    (0..device.pages()).find_map(|lpn| {
         let (promised, newest) = (device.durable_version(Lpn(lpn)), device.newest_version(Lpn(lpn)));
         let newest = if newest == 0 { device.last_version() } else { newest };
-        let found = version_of(device, lpn);
+        let found = device.found_version(Lpn(lpn));
         let is_kept = (promised..=newest).contains(&found);
         (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
     })

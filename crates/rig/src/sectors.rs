@@ -7,13 +7,12 @@
 use std::collections::BTreeSet;
 
 use config::Config;
+use device::RunError;
+use device::drive::{Drive, DriveError, SECTOR};
 use engine::Chance;
 use files::Interrupt;
 
-use super::broken::BrokenPromise;
-use super::cache::SECTOR;
-use super::{Drive, DriveError};
-use crate::errors::RunError;
+use crate::broken::{BrokenPromise, TestedDrive};
 
 /// Requests between two clean stops.
 const STOP_EVERY: u64 = 16;
@@ -114,7 +113,7 @@ struct SectorHost {
 }
 
 impl SectorHost {
-    fn new(seed: u64, drive: &Drive, reads: u64) -> SectorHost {
+    fn new(seed: u64, drive: &TestedDrive, reads: u64) -> SectorHost {
         let sectors = vec![Sector { lasts: 0, later: Vec::new() }; (drive.size() / SECTOR) as usize];
         SectorHost {
             random: Chance::new(seed, "sectors"),
@@ -212,7 +211,12 @@ impl SectorHost {
     }
 
     /// Carries a request out; what is read is compared.
-    fn carry_out(&self, drive: &mut Drive, request: SectorRequest, number: u64) -> Result<Option<String>, DriveError> {
+    fn carry_out(
+        &self,
+        drive: &mut TestedDrive,
+        request: SectorRequest,
+        number: u64,
+    ) -> Result<Option<String>, DriveError> {
         let bytes = |count: u64| count * SECTOR;
         match request {
             SectorRequest::Write { first, sectors, fua } => {
@@ -242,7 +246,7 @@ impl SectorHost {
     }
 
     /// Sends a request. Returns what is wrong with it.
-    fn send(&mut self, drive: &mut Drive, request: SectorRequest) -> Result<Option<String>, DriveError> {
+    fn send(&mut self, drive: &mut TestedDrive, request: SectorRequest) -> Result<Option<String>, DriveError> {
         let number = self.sends(request);
         let wrong = self.carry_out(drive, request, number);
         if wrong == Err(DriveError::EndOfLife) {
@@ -253,13 +257,13 @@ impl SectorHost {
         Ok(wrong)
     }
 
-    fn send_any(&mut self, drive: &mut Drive) -> Result<Option<String>, DriveError> {
+    fn send_any(&mut self, drive: &mut TestedDrive) -> Result<Option<String>, DriveError> {
         let request = self.any_request();
         self.send(drive, request)
     }
 
     /// Looks at all sectors after a restart. What is found lasts; returns what is wrong.
-    fn look(&mut self, drive: &mut Drive) -> Result<Option<String>, DriveError> {
+    fn look(&mut self, drive: &mut TestedDrive) -> Result<Option<String>, DriveError> {
         let mut data = vec![0; self.sectors.len() * SECTOR as usize];
         drive.read(0, &mut data)?;
         let mut found = Vec::with_capacity(self.sectors.len());
@@ -315,7 +319,7 @@ fn failed(error: &DriveError) -> RunError {
 }
 
 /// Writes all pages of a drive.
-fn fill(drive: &mut Drive, host: &mut SectorHost) -> Result<(), RunError> {
+fn fill(drive: &mut TestedDrive, host: &mut SectorHost) -> Result<(), RunError> {
     let (sectors, per_page) = (drive.size() / SECTOR, drive.page_size() / SECTOR);
     for first in (0..sectors).step_by(per_page as usize) {
         host.send(drive, SectorRequest::Write { first, sectors: per_page, fua: false })
@@ -331,8 +335,7 @@ fn try_drive(
     interrupt: &Interrupt,
     tally: &mut SectorTally,
 ) -> Result<(), RunError> {
-    let mut drive = Drive::in_memory(config)?;
-    drive.breaks(cuts.broken);
+    let mut drive = TestedDrive::new(Drive::in_memory(config)?, cuts.broken);
     let mut host = SectorHost::new(seed, &drive, cuts.reads);
     fill(&mut drive, &mut host)?;
     let mut operations = 0;
@@ -408,7 +411,7 @@ fn try_drive(
 /// # Errors
 /// As [`try_sectors`].
 pub fn try_dense(config: &Config, cuts: &DenseCuts) -> Result<SectorTally, RunError> {
-    let mut drive = Drive::in_memory(config)?;
+    let mut drive = TestedDrive::new(Drive::in_memory(config)?, None);
     let mut host = SectorHost::new(cuts.seed, &drive, 0);
     fill(&mut drive, &mut host)?;
     let (mut chance, mut tally) = (Chance::new(cuts.seed, "cuts"), SectorTally::default());
@@ -425,12 +428,12 @@ pub fn try_dense(config: &Config, cuts: &DenseCuts) -> Result<SectorTally, RunEr
             }
         }
         tally.cuts += 1;
-        let mut image = drive.into_image();
+        let mut image = drive.into_drive().into_image();
         while chance.below(10) < cuts.again {
             image = Drive::over_until(config, image, Some(some(&mut chance)))?.into_image();
             tally.second_cuts += 1;
         }
-        drive = Drive::over(config, image)?;
+        drive = TestedDrive::new(Drive::over(config, image)?, None);
         drive.check();
         let found = host.look(&mut drive).unwrap_or_else(|error| Some(error.to_string()));
         tally.first = wrong.or(found).map(|wrong| format!("seed {}, cut {}: {wrong}", cuts.seed, tally.cuts));
@@ -445,8 +448,12 @@ pub fn try_dense(config: &Config, cuts: &DenseCuts) -> Result<SectorTally, RunEr
 }
 
 /// Has a drive stop cleanly, and opens it again by its checkpoint. Returns what is wrong.
-fn stop_cleanly(config: &Config, drive: Drive, host: &mut SectorHost) -> Result<(Drive, Option<String>), RunError> {
-    let mut drive = drive;
+fn stop_cleanly(
+    config: &Config,
+    drive: TestedDrive,
+    host: &mut SectorHost,
+) -> Result<(TestedDrive, Option<String>), RunError> {
+    let mut drive = drive.into_drive();
     match drive.close() {
         Ok(()) => host.acknowledged(SectorRequest::Flush),
         // What was not flushed before may be lost.
@@ -454,7 +461,7 @@ fn stop_cleanly(config: &Config, drive: Drive, host: &mut SectorHost) -> Result<
         Err(error) => return Err(failed(&error)),
     }
     let had_ended = drive.has_ended();
-    let mut drive = Drive::over(config, drive.into_image())?;
+    let mut drive = TestedDrive::new(Drive::over(config, drive.into_image())?, None);
     if !drive.restart().from_checkpoint && !had_ended {
         return Ok((drive, Some("after a clean stop there is no checkpoint".into())));
     }
@@ -467,11 +474,11 @@ fn stop_cleanly(config: &Config, drive: Drive, host: &mut SectorHost) -> Result<
 fn after_cut(
     config: &Config,
     cuts: &SectorCuts,
-    cut: Drive,
+    cut: TestedDrive,
     mut host: SectorHost,
     tally: &mut SectorTally,
 ) -> Result<Option<String>, RunError> {
-    let mut image = cut.into_image();
+    let mut image = cut.into_drive().into_image();
     if cuts.twice {
         let operations = Drive::over(config, image.clone())?.operations();
         if operations > 0 {
@@ -481,8 +488,7 @@ fn after_cut(
             tally.second_cuts += 1;
         }
     }
-    let mut drive = Drive::over(config, image)?;
-    drive.breaks(cuts.broken);
+    let mut drive = TestedDrive::new(Drive::over(config, image)?, cuts.broken);
     if let Some(wrong) = host.look(&mut drive).unwrap_or_else(|error| Some(error.to_string())) {
         return Ok(Some(wrong));
     }
@@ -498,7 +504,7 @@ fn after_cut(
         }
     }
     // The next cut comes at once.
-    let mut again = Drive::over(config, drive.into_image())?;
+    let mut again = TestedDrive::new(Drive::over(config, drive.into_drive().into_image())?, None);
     let wrong = host.look(&mut again).unwrap_or_else(|error| Some(error.to_string()));
     Ok(wrong.map(|wrong| format!("after the restart and a second cut, {wrong}")))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::SECTOR;
+use device::drive::SECTOR;
 
 const MAGIC: u64 = 0x006a_7366_7773_6872;
 const FLUSH: u64 = 1;
@@ -11,14 +11,14 @@ const DISCARD: u64 = 4;
 
 /// A request that changes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     /// Where its entry begins in the log, in bytes.
-    pub(super) position: u64,
-    pub(super) kind: RecordedKind,
+    pub(crate) position: u64,
+    pub(crate) kind: RecordedKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordedKind {
+pub(crate) enum RecordedKind {
     /// Its data lie behind the head of its entry.
     Write {
         offset: u64,
@@ -34,7 +34,7 @@ pub(super) enum RecordedKind {
 
 impl RecordedKind {
     /// The bytes that it changes.
-    pub(super) fn range(self) -> (u64, u64) {
+    pub(crate) fn range(self) -> (u64, u64) {
         match self {
             RecordedKind::Write { offset, length, .. } | RecordedKind::Discard { offset, length } => (offset, length),
             RecordedKind::Flush => (0, 0),
@@ -43,9 +43,9 @@ impl RecordedKind {
 }
 
 /// A log in memory.
-pub(super) struct RecordedLoad {
+pub(crate) struct RecordedLoad {
     bytes: Vec<u8>,
-    pub(super) requests: Vec<Recorded>,
+    pub(crate) requests: Vec<Recorded>,
 }
 
 impl RecordedLoad {
@@ -53,7 +53,7 @@ impl RecordedLoad {
     ///
     /// # Errors
     /// The text says what is wrong with the file.
-    pub(super) fn open(path: &Path, size: u64) -> Result<RecordedLoad, String> {
+    pub(crate) fn open(path: &Path, size: u64) -> Result<RecordedLoad, String> {
         let wrong = |found: String| format!("{} is no log of writes of this drive: {found}", path.display());
         let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
         let requests = entries(&bytes, size).map_err(wrong)?;
@@ -61,13 +61,13 @@ impl RecordedLoad {
     }
 
     /// The data of a write.
-    pub(super) fn data(&self, write: &Recorded) -> &[u8] {
+    pub(crate) fn data(&self, write: &Recorded) -> &[u8] {
         let (_, length) = write.kind.range();
         &self.bytes[(write.position + SECTOR) as usize..][..length as usize]
     }
 
     /// Bytes of the whole log: the position behind the last entry.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.bytes.len() as u64
     }
 }

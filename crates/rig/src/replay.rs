@@ -14,17 +14,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use config::Config;
+use device::RunError;
+use device::drive::{Drive, DriveError};
 use serde_json::{Value, json};
 
-use super::broken::BrokenPromise;
-use super::recorded::{Recorded, RecordedKind, RecordedLoad};
-use super::{Drive, DriveError};
-use crate::errors::RunError;
+use crate::broken::{BrokenPromise, TestedDrive};
+use crate::recorded::{Recorded, RecordedKind, RecordedLoad};
 
 /// A drive and the load on it.
 pub struct Replay {
-    config: Config,
-    drive: Drive,
+    drive: TestedDrive,
     load: RecordedLoad,
     /// The request that comes next.
     next: usize,
@@ -40,7 +39,6 @@ pub struct Replay {
     touched: Vec<u32>,
     /// The state that a restart found in place of the newest one. It is written once more before the load goes on.
     behind: BTreeMap<u32, Vec<u8>>,
-    broken: Option<BrokenPromise>,
 }
 
 /// A power cut in the load.
@@ -94,7 +92,7 @@ impl Replay {
     /// # Errors
     /// As [`Replay::open`].
     pub fn on(config: &Config, image: nand::Image, log: &Path) -> Result<Replay, RunError> {
-        let mut drive = Drive::over(config, image)?;
+        let mut drive = TestedDrive::new(Drive::over(config, image)?, None);
         let load = RecordedLoad::open(log, drive.size()).map_err(RunError::Input)?;
         let mut newest = vec![drive.deallocated(); drive.size() as usize];
         drive.read(0, &mut newest).map_err(|error| RunError::Failed(error.to_string()))?;
@@ -102,25 +100,11 @@ impl Replay {
         let written = units_of(&load.requests, unit);
         let (older, behind) = Default::default();
         let digests = newest.chunks(unit as usize).map(digest).collect();
-        let config = config.clone();
-        Ok(Replay {
-            config,
-            drive,
-            load,
-            next: 0,
-            newest,
-            digests,
-            older,
-            written,
-            touched: Vec::new(),
-            behind,
-            broken: None,
-        })
+        Ok(Replay { drive, load, next: 0, newest, digests, older, written, touched: Vec::new(), behind })
     }
 
     /// Breaks a promise from now on, over restarts too: for proof that it is found.
     pub fn breaks(&mut self, broken: Option<BrokenPromise>) {
-        self.broken = broken;
         self.drive.breaks(broken);
     }
 
@@ -253,15 +237,12 @@ impl Replay {
 
     /// Opens the drive anew, as after a power cut. Returns whether there was a second one.
     fn restart(&mut self, second: Option<u64>) -> Result<bool, RunError> {
-        let mut image = self.drive.device.flash.nand_mut().detach().expect("a drive stores bytes");
         let mut was_cut = false;
         if let Some(at) = second {
-            let again = Drive::over_until(&self.config, image, Some((at, at % 2 == 1)))?;
-            was_cut = again.device.flash.is_off();
-            image = again.into_image();
+            self.drive.reopen(Some((at, at % 2 == 1)))?;
+            was_cut = self.drive.is_off();
         }
-        self.drive = Drive::over(&self.config, image)?;
-        self.drive.breaks(self.broken);
+        self.drive.reopen(None)?;
         self.drive.check();
         Ok(was_cut)
     }
