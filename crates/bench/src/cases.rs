@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::child::Measurement;
 use crate::features::{DriveRun, DriveState, FeatureRun};
 use crate::mechanisms::{self, Mechanism, MechanismRun};
-use crate::{Failure, floor, limit, probe, run, traces};
+use crate::run::RunPart;
+use crate::{Failure, drive_floor, floor, limit, probe, run, traces};
 
 /// The device of the TBM paper, at its own size or with a tenth of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +158,8 @@ pub(crate) enum Case {
     Feature(FeatureRun),
     /// The engine as a drive; likewise.
     Drive(DriveRun),
+    /// The least that simulates a drive.
+    DriveFloor(Mix),
     /// The full device filled and overwritten once at random.
     Precondition,
     /// Reading a trace of that format.
@@ -204,6 +207,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
         cases.extend(those.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
     }
     cases.extend(FeatureRun::all().into_iter().map(Case::Feature));
+    cases.extend([Mix::Write, Mix::Mixed].map(Case::DriveFloor));
     cases.extend(DriveRun::all().map(Case::Drive));
     if !quick {
         let (choices, depth) = (FtlSet::Static, DEPTH);
@@ -250,6 +254,7 @@ impl Case {
             Case::Mechanism(run) => run.name(),
             Case::Feature(run) => run.name(),
             Case::Drive(run) => run.name(),
+            Case::DriveFloor(mix) => format!("floor-client-tlc-small-{}", mix.name()),
             Case::Precondition => "precondition-240g".into(),
             Case::Trace(format) => format!("trace-{}", format.name()),
             Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
@@ -288,13 +293,14 @@ impl Case {
         scratch.join(self.name())
     }
 
-    /// Host requests, of a row of the engine.
+    /// Host requests, of a row of the engine or of the floor of a drive.
     pub(crate) fn requests(&self) -> Option<u64> {
         match self {
             Case::Run(run) => Some(run::requests(run)),
             Case::Mechanism(run) => Some(run.requests()),
             Case::Feature(run) => Some(run.requests()),
             Case::Drive(run) => Some(run.requests()),
+            Case::DriveFloor(mix) => Some(DriveRun::of_floor(*mix).requests()),
             _ => None,
         }
     }
@@ -312,6 +318,7 @@ impl Case {
             Case::Mechanism(run) => run.measure(&needed, requests)?,
             Case::Feature(run) => run.measure(&needed, requests)?,
             Case::Drive(run) => run.measure(&needed, requests)?,
+            Case::DriveFloor(mix) => drive_floor::measure(*mix, requests)?,
             Case::Precondition => run::precondition()?,
             Case::Trace(format) => traces::read(*format, &needed)?,
             Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,
@@ -322,5 +329,14 @@ impl Case {
         };
         figures.peak_rss_mb = metrics::Stopwatch::start().usage().peak_rss_mb;
         Ok(figures)
+    }
+
+    /// Has callgrind count the instructions of a part of a run, of a drive or of its floor.
+    pub(crate) fn count(&self, scratch: &Path, part: RunPart) -> Result<Measurement, Failure> {
+        match self {
+            Case::Drive(run) => run.count(&Case::DriveState(run.state()).file(scratch), part),
+            Case::DriveFloor(mix) => drive_floor::count(*mix, part.requests),
+            _ => Err(Failure(format!("`--count-from` is for drives, and `{}` is none", self.name()))),
+        }
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! A row of a feature is the device of the TBM paper with 24 GiB for the user, static allocation and greedy victims, in its steady
 //! state, with that one feature besides; seven requests of ten read, since most features are for reads. Where wordlines are programmed
-//! as a whole there is a write buffer too. A row of a drive is its preset with the same mix.
+//! as a whole there is a write buffer too. A row of a drive is its preset with the same mix, past the filling of its write buffer.
 
 use std::path::Path;
 
 use crate::Failure;
 use crate::cases::{FtlSet, Mix, Size};
 use crate::child::Measurement;
-use crate::run::{self, BenchSetup, carry_out};
+use crate::run::{self, BenchSetup, RunPart, carry_out};
+
+/// Requests of one map unit, after multiples of which the measured part of a drive's run begins; larger ones are fewer.
+pub(crate) const STEP: u64 = 100_000;
 
 /// One execution of the engine, with time, with a choice of a key of `[device]` that is not the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) enum FeatureRun {
     Chip(&'static str, &'static str),
     /// Commands and data of the host take their time on the way.
     Link,
+    /// Commands take a nanosecond, which changes nothing and takes the run to the general way.
+    Null(Mix),
 }
 
 impl FeatureRun {
@@ -26,7 +31,8 @@ impl FeatureRun {
         let of_key = |feature: &'static base::FeatureKey| {
             feature.choices[1..].iter().map(|choice| FeatureRun::Chip(feature.key, choice.name))
         };
-        device::features().into_iter().flat_map(of_key).chain([FeatureRun::Link]).collect()
+        let others = [FeatureRun::Link, FeatureRun::Null(Mix::Write), FeatureRun::Null(Mix::Mixed)];
+        device::features().into_iter().flat_map(of_key).chain(others).collect()
     }
 
     pub(crate) fn name(self) -> String {
@@ -34,6 +40,7 @@ impl FeatureRun {
             FeatureRun::Chip(key, "on" | "one") => format!("timed-24g-mixed-{}", key.replace('_', "-")),
             FeatureRun::Chip(key, choice) => format!("timed-24g-mixed-{}-{choice}", key.replace('_', "-")),
             FeatureRun::Link => "timed-24g-mixed-link".into(),
+            FeatureRun::Null(mix) => format!("timed-24g-{}-null", mix.name()),
         }
     }
 
@@ -66,14 +73,19 @@ impl FeatureRun {
                 [format!("device.{key}={choice}"), "ftl.slc_cache=both".into()].into()
             }
             FeatureRun::Chip(key, choice) => vec![format!("device.{key}={choice}")],
+            FeatureRun::Null(_) => vec!["device.timing.command_overhead=1ns".into()],
             FeatureRun::Link => Vec::new(),
         }
+    }
+
+    fn mix(self) -> Mix {
+        if let FeatureRun::Null(mix) = self { mix } else { Mix::Mixed }
     }
 
     fn setup(self, state: &Path) -> BenchSetup {
         let mut sets = run::device(Size::Small, FtlSet::Static);
         sets.push(format!("run.precondition.state={}", state.display()));
-        sets.push(format!("workload.read_fraction={:?}", Mix::Mixed.read_fraction()));
+        sets.push(format!("workload.read_fraction={:?}", self.mix().read_fraction()));
         sets.extend(self.setting());
         match self {
             // That of the drives, and their commands.
@@ -105,6 +117,10 @@ pub(crate) enum DriveLoad {
     PageMixed,
     /// The captured trace of the repository, in an open loop.
     Trace,
+    /// Seven reads to three writes of one map unit, one at a time.
+    Single,
+    /// Writes of one map unit, ten thousand a second.
+    Paced,
 }
 
 impl DriveLoad {
@@ -118,6 +134,8 @@ impl DriveLoad {
             DriveLoad::PageWrite => "page-write",
             DriveLoad::PageMixed => "page-mixed",
             DriveLoad::Trace => "trace",
+            DriveLoad::Single => "mixed-qd1",
+            DriveLoad::Paced => "write-every-100us",
         }
     }
 
@@ -134,6 +152,10 @@ impl DriveLoad {
                 format!("workload.trace={}/../../traces/varmail-220k.csv.zst", env!("CARGO_MANIFEST_DIR")),
                 "host.replay=open".into(),
             ],
+            DriveLoad::Single => vec![read_fraction(Mix::Mixed), "host.queue_depth=1".into()],
+            DriveLoad::Paced => {
+                vec![read_fraction(Mix::Write), "host.replay=open".into(), "workload.interval=100us".into()]
+            }
         }
     }
 }
@@ -180,9 +202,17 @@ impl DriveRun {
         "qlc-dense-small",
     ];
 
-    /// Every drive under every load.
+    /// Every drive under every load, and the first one under little.
     pub(crate) fn all() -> impl Iterator<Item = DriveRun> {
-        DriveRun::PRESETS.into_iter().flat_map(|preset| DriveLoad::ALL.map(|load| DriveRun { preset, load }))
+        let of_all = DriveRun::PRESETS.into_iter().flat_map(|preset| DriveLoad::ALL.map(|load| (preset, load)));
+        let light = [DriveLoad::Single, DriveLoad::Paced].map(|load| (DriveRun::PRESETS[0], load));
+        of_all.chain(light).map(|(preset, load)| DriveRun { preset, load })
+    }
+
+    /// The drive that has a floor, under a mix.
+    pub(crate) fn of_floor(mix: Mix) -> DriveRun {
+        let load = if mix == Mix::Mixed { DriveLoad::Mixed } else { DriveLoad::Write };
+        DriveRun { preset: DriveRun::PRESETS[0], load }
     }
 
     pub(crate) fn name(self) -> String {
@@ -196,20 +226,39 @@ impl DriveRun {
 
     /// Host requests: some seconds of CPU time. Those of drives with a pseudo-SLC cache have 1 MiB, as their presets say.
     pub(crate) fn requests(self) -> u64 {
-        let is_of_preset = matches!(self.load, DriveLoad::Write | DriveLoad::Mixed);
-        let has_large_requests = is_of_preset && ["client-tlc-slc-small", "client-qlc-small"].contains(&self.preset);
-        if has_large_requests { 1 << 16 } else { 1 << 20 }
+        if self.has_large_requests() { 1 << 16 } else { 1 << 20 }
     }
 
-    /// Runs the engine for so many requests, from a saved state.
+    fn has_large_requests(self) -> bool {
+        let is_of_preset = matches!(self.load, DriveLoad::Write | DriveLoad::Mixed);
+        is_of_preset && ["client-tlc-slc-small", "client-qlc-small"].contains(&self.preset)
+    }
+
+    /// [`STEP`], or as many requests as have as much data.
+    pub(crate) fn step(self) -> u64 {
+        if self.has_large_requests() { STEP / (1 << 20 >> 12) } else { STEP }
+    }
+
+    /// Runs the engine from a saved state until its write buffer was filled, and then for so many requests, which are measured.
     pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Measurement, Failure> {
-        carry_out(&self.setup(state), requests)
+        run::measure_steady(&self.setup(state), self.step(), requests)
+    }
+
+    /// Has callgrind count the instructions of a part of a run from a saved state.
+    pub(crate) fn count(self, state: &Path, part: RunPart) -> Result<Measurement, Failure> {
+        run::count_part(&self.setup(state), part)
     }
 
     fn setup(self, state: &Path) -> BenchSetup {
+        let mut setup = self.unaged();
+        setup.sets.push(format!("run.precondition.state={}", state.display()));
+        setup
+    }
+
+    /// The configuration, which ages the drive as its preset says.
+    pub(crate) fn unaged(self) -> BenchSetup {
         let mut sets = self.state().settings();
         sets.extend(self.load.settings());
-        sets.push(format!("run.precondition.state={}", state.display()));
         BenchSetup { preset: self.preset, timed: true, sets }
     }
 }
@@ -251,7 +300,7 @@ mod tests {
             let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
             assert_eq!(
                 config.host.replay == config::model::Replay::Open,
-                run.load == DriveLoad::Trace,
+                matches!(run.load, DriveLoad::Trace | DriveLoad::Paced),
                 "{}",
                 run.name()
             );

@@ -3,8 +3,10 @@
 //! Every measurement is a process of its own, which this program starts, so that its CPU time and its
 //! memory are whole-process figures. `docs/performance.md` says what is measured and holds the last results.
 
+mod callgrind;
 mod cases;
 mod child;
+mod drive_floor;
 mod features;
 mod floor;
 mod instructions;
@@ -22,6 +24,7 @@ use clap::Parser;
 
 use crate::cases::Case;
 use crate::child::Execution;
+use crate::run::RunPart;
 
 /// The ways to fail; the text is for the user.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +58,7 @@ struct Arguments {
     /// measured only so: a repetition takes one and twelve minutes or more, and 2.5 and 19 GB of memory.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Count the instructions per flash operation of one row of the engine, with valgrind.
+    /// Count the instructions per flash operation of one row of the engine, or of a drive or its floor per request, with valgrind.
     #[arg(long, value_name = "ROW", conflicts_with_all = ["quick", "json", "markdown", "only", "one"])]
     instructions: Option<String>,
     /// Make one measurement in this process and print it as JSON; how the program calls itself.
@@ -64,6 +67,9 @@ struct Arguments {
     /// How many requests the host sends in that measurement of the engine, in place of the row's own number.
     #[arg(long, value_name = "N", requires = "one", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
+    /// Have valgrind count the instructions of that measurement from so many requests on, and nothing else.
+    #[arg(long, value_name = "N", requires = "requests", hide = true)]
+    count_from: Option<u64>,
     /// Where device states and traces are kept while the program runs.
     #[arg(long, value_name = "DIR", hide = true)]
     scratch: Option<PathBuf>,
@@ -90,7 +96,9 @@ fn main() -> ExitCode {
 fn measure(name: &str, arguments: &Arguments) -> Result<(), Failure> {
     let case = find(name)?;
     if arguments.requests.is_some() && case.requests().is_none() {
-        return Err(Failure(format!("`--requests` is for rows of the engine, and `{name}` is none")));
+        return Err(Failure(format!(
+            "`--requests` is for rows of the engine and floors of drives, and `{name}` is none"
+        )));
     }
     let own = arguments.scratch.is_none().then(Scratch::new).transpose()?;
     let scratch = match (&own, &arguments.scratch) {
@@ -98,7 +106,10 @@ fn measure(name: &str, arguments: &Arguments) -> Result<(), Failure> {
         (None, given) => given.as_deref().unwrap_or(Path::new(".")),
     };
     child::provide(&case, scratch)?;
-    let figures = case.measure(scratch, arguments.requests)?;
+    let figures = match (arguments.count_from, arguments.requests) {
+        (Some(from), Some(requests)) => case.count(scratch, RunPart { from, requests })?,
+        _ => case.measure(scratch, arguments.requests)?,
+    };
     println!("{}", serde_json::to_string(&figures).map_err(|error| Failure(error.to_string()))?);
     Ok(())
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cases::{Case, EngineRun, FtlSet, Mix, Size};
 use crate::child::Execution;
+use crate::features::{DriveRun, FeatureRun};
 
 /// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +86,18 @@ impl Rates {
     }
 }
 
+/// The figures of a drive past the filling of its write buffer.
+#[derive(Clone, Debug)]
+struct DriveRates {
+    name: String,
+    /// Requests of the host per CPU second, in millions.
+    requests: f64,
+    rates: Rates,
+    iops: f64,
+    /// Of a request: turns of the loop, units of 4 KiB programmed, flash operations.
+    of_request: [f64; 3],
+}
+
 /// The results.
 pub(crate) struct BenchReport {
     machine: String,
@@ -92,8 +105,10 @@ pub(crate) struct BenchReport {
     /// By name: what the machine and the limit loop gave.
     context: Vec<(String, f64)>,
     speeds: Vec<Speed>,
-    /// Runs with mechanisms, with features of the chip and as drives, for comparison before and after a change.
+    /// Runs with mechanisms and with features of the chip, for comparison before and after a change.
     mechanisms: Vec<Rates>,
+    /// Runs as drives, likewise.
+    drives: Vec<DriveRates>,
     others: Vec<Measured>,
 }
 
@@ -120,6 +135,7 @@ impl BenchReport {
             context: results.context(),
             speeds: runs.map(|run| results.speed(run)).collect(),
             mechanisms: results.mechanisms(),
+            drives: results.drives(),
             others: results.others(),
         }
     }
@@ -157,6 +173,20 @@ impl BenchReport {
                 row
             })
             .collect();
+        let drives: Vec<Value> = self
+            .drives
+            .iter()
+            .map(|drive| {
+                let [turns, units, operations] = drive.of_request;
+                let mut row = json!({
+                    "name": drive.name, "value": drive.requests, "unit": "M requests per CPU s", "iops": drive.iops,
+                    "flash_ops_per_cpu_s": drive.rates.ops, "turns_per_request": turns, "units_per_request": units,
+                    "flash_ops_per_request": operations,
+                });
+                drive.rates.add_to(&mut row);
+                row
+            })
+            .collect();
         let context: serde_json::Map<String, Value> =
             self.context.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         json!({
@@ -166,6 +196,7 @@ impl BenchReport {
             "context": context,
             "engine": speeds,
             "mechanisms": mechanisms,
+            "drives": drives,
             "others": self.others.iter().map(figure).collect::<Vec<_>>(),
             "all_met": self.all_met(),
         })
@@ -205,7 +236,8 @@ impl BenchReport {
 
     /// Each table as rows of cells, the heading first; empty tables are left out.
     fn tables(&self) -> Vec<Vec<Vec<String>>> {
-        let tables = [self.speed_table(), self.mechanism_table(), self.other_table(), self.context_table()];
+        let tables =
+            [self.speed_table(), self.mechanism_table(), self.drive_table(), self.other_table(), self.context_table()];
         tables.into_iter().filter(|table| table.len() > 1).collect()
     }
 
@@ -224,8 +256,21 @@ impl BenchReport {
     }
 
     fn mechanism_table(&self) -> Vec<Vec<String>> {
-        let mut rows = vec![row(["mechanism, feature or drive", RATE], Rates::HEADINGS)];
+        let mut rows = vec![row(["mechanism or feature", RATE], Rates::HEADINGS)];
         rows.extend(self.mechanisms.iter().map(|r| row([r.name.clone(), format!("{:.2}", r.ops)], r.cells())));
+        rows
+    }
+
+    fn drive_table(&self) -> Vec<Vec<String>> {
+        let of_request = ["turns a request", "4 KiB programmed", "flash ops"];
+        let heading = ["drive", "M requests per CPU s", RATE, "IOPS"].into_iter().chain(of_request);
+        let mut rows = vec![row(heading, Rates::HEADINGS)];
+        for drive in &self.drives {
+            let own = [drive.name.clone(), format!("{:.3}", drive.requests), format!("{:.2}", drive.rates.ops)];
+            let iops = [format!("{:.0}", drive.iops)];
+            let of_request = drive.of_request.map(|figure| format!("{figure:.2}"));
+            rows.push(row(own.into_iter().chain(iops).chain(of_request), drive.rates.cells()));
+        }
         rows
     }
 
@@ -308,9 +353,23 @@ impl Results<'_> {
     }
 
     fn mechanisms(&self) -> Vec<Rates> {
-        let of_engine =
-            self.cases.iter().filter(|case| matches!(case, Case::Mechanism(_) | Case::Feature(_) | Case::Drive(_)));
+        let of_engine = self.cases.iter().filter(|case| matches!(case, Case::Mechanism(_) | Case::Feature(_)));
         of_engine.map(|&case| self.rates(case)).collect()
+    }
+
+    fn drives(&self) -> Vec<DriveRates> {
+        let drives = self.cases.iter().filter(|case| matches!(case, Case::Drive(_)));
+        let rates = |&case: &Case| {
+            let get = |name| self.get(case, name).unwrap_or(f64::NAN);
+            DriveRates {
+                name: case.name(),
+                requests: get("requests_per_s") / 1e6,
+                rates: self.rates(case),
+                iops: get("iops"),
+                of_request: ["turns_per_request", "units_per_request", "operations_per_request"].map(get),
+            }
+        };
+        drives.map(rates).collect()
     }
 
     fn rates(&self, case: Case) -> Rates {
@@ -330,6 +389,8 @@ impl Results<'_> {
         let mut figures = Vec::new();
         figures.extend(self.depth());
         figures.extend(self.many_dies());
+        figures.extend([Mix::Write, Mix::Mixed].into_iter().filter_map(|mix| self.null(mix)));
+        figures.extend([Mix::Write, Mix::Mixed].into_iter().flat_map(|mix| self.beside_floor(mix)));
         figures.extend(self.of_limit());
         figures.extend(self.memory());
         for &case in self.cases {
@@ -381,6 +442,53 @@ impl Results<'_> {
         })
     }
 
+    /// The medians over pairs of one repetition.
+    fn of_pairs(&self, first: Case, second: Case, figure: impl Fn(&Execution, &Execution) -> f64) -> Option<f64> {
+        let (first, second) = (self.samples(first)?, self.samples(second)?);
+        Some(median(first.iter().zip(second).map(|(first, second)| figure(first, second)).collect()))
+    }
+
+    /// The cost of an operation with a feature that changes nothing, over that without.
+    fn null(&self, mix: Mix) -> Option<Measured> {
+        let plain = EngineRun { timed: true, size: Size::Small, mix, choices: FtlSet::Static, depth: 32 };
+        let case = Case::Feature(FeatureRun::Null(mix));
+        let cost = |plain: &Execution, null: &Execution| value(plain, "ops_per_s") / value(null, "ops_per_s");
+        let ratio = self.of_pairs(Case::Run(plain), case, cost)?;
+        let name = format!("{} ÷ the plain device", case.name());
+        Some(Measured { name, value: ratio, unit: "of the cost of an operation", target: Goal::AtMost(1.3) })
+    }
+
+    /// The drive beside its floor: what a request costs, and how far figures lie apart. Reads of a mix are compared, as half of its writes
+    /// wait for room and half do not.
+    fn beside_floor(&self, mix: Mix) -> Vec<Measured> {
+        let (drive, floor) = (Case::Drive(DriveRun::of_floor(mix)), Case::DriveFloor(mix));
+        let kind = if mix == Mix::Mixed { "read" } else { "write" };
+        let apart = |engine: &Execution, floor: &Execution, name: &str| {
+            100.0 * (value(engine, name) / value(floor, name) - 1.0).abs()
+        };
+        let percentiles = ["p50", "p99", "p999"].map(|quantile| format!("{kind}_{quantile}_us"));
+        let cost = self
+            .of_pairs(drive, floor, |engine, floor| value(floor, "requests_per_s") / value(engine, "requests_per_s"));
+        let iops = self.of_pairs(drive, floor, |engine, floor| apart(engine, floor, "iops"));
+        let latency = self.of_pairs(drive, floor, |engine, floor| {
+            // A figure that is missing is no agreement.
+            percentiles
+                .iter()
+                .map(|name| apart(engine, floor, name))
+                .fold(0.0, |most, next| if next > most || next.is_nan() { next } else { most })
+        });
+        let figure = |what: &str, value: Option<f64>, unit, most| {
+            let name = format!("{} {what}", drive.name());
+            value.map(|value| Measured { name, value, unit, target: Goal::AtMost(most) })
+        };
+        let figures = [
+            figure("÷ its floor", cost, "of the CPU time of a request", 3.5),
+            figure("and its floor, IOPS", iops, "% apart", 2.0),
+            figure("and its floor, p50, p99 and p99.9", latency, "% apart at most", 8.0),
+        ];
+        figures.into_iter().flatten().collect()
+    }
+
     /// `count` beside the limit loop.
     fn of_limit(&self) -> Vec<Measured> {
         let counts = self.cases.iter().filter_map(|case| match case {
@@ -430,7 +538,7 @@ impl Results<'_> {
     fn context(&self) -> Vec<(String, f64)> {
         let mut context = Vec::new();
         for (&case, samples) in self.cases.iter().zip(self.samples) {
-            if matches!(case, Case::Memory | Case::Events | Case::Limit(_) | Case::Floor(..)) {
+            if matches!(case, Case::Memory | Case::Events | Case::Limit(_) | Case::Floor(..) | Case::DriveFloor(_)) {
                 let names = samples.first().map(|sample| sample.figures.values.as_slice()).unwrap_or_default();
                 for (name, _) in names {
                     let value = self.get(case, name).unwrap_or(f64::NAN);
@@ -523,10 +631,38 @@ mod tests {
         assert_eq!((report.speeds.len(), report.mechanisms[0].ops), (0, 2e-3));
         let text = report.markdown();
         assert!(
-            text.contains("| mechanism, feature or drive | M flash ops") && text.contains("| timed-24g-write-twin-d |"),
+            text.contains("| mechanism or feature | M flash ops") && text.contains("| timed-24g-write-twin-d |"),
             "{text}"
         );
         assert_eq!(report.json()["mechanisms"][0]["host_writes_per_cpu_s"], 5e-4);
+    }
+
+    #[test]
+    fn a_drive_is_set_beside_its_floor_and_a_null_feature_beside_none() {
+        let of_engine = |iops: f64, p99: f64| {
+            let percentiles = [("write_p50_us", 100.0), ("write_p99_us", p99), ("write_p999_us", 900.0)];
+            let figures = [("requests_per_s", 1e6), ("iops", iops), ("turns_per_request", 4.0)];
+            vec![sample(&[figures.as_slice(), &percentiles].concat())]
+        };
+        let cases = [Case::Drive(DriveRun::of_floor(Mix::Write)), Case::DriveFloor(Mix::Write)];
+        let compared = |iops, p99| {
+            let mut floor = of_engine(1e5, 500.0);
+            floor[0].figures.values[0].1 = 3e6;
+            BenchReport::new(&cases, &[of_engine(iops, p99), floor])
+        };
+        let near = compared(1.01e5, 520.0);
+        let values: Vec<f64> = near.others.iter().map(|figure| (figure.value * 10.0).round() / 10.0).collect();
+        assert_eq!(values, [3.0, 1.0, 4.0]);
+        assert!(near.all_met() && near.json()["drives"][0]["turns_per_request"] == 4.0);
+        assert!(near.text().contains("turns a request"));
+        assert!(
+            !compared(1.03e5, 520.0).all_met() && !compared(1e5, 400.0).all_met() && !compared(1e5, f64::NAN).all_met()
+        );
+        let plain = EngineRun { timed: true, size: Size::Small, mix: Mix::Write, choices: FtlSet::Static, depth: 32 };
+        let cases = [Case::Run(plain), Case::Feature(FeatureRun::Null(Mix::Write))];
+        let rate = |rate| vec![sample(&[("ops_per_s", rate)])];
+        let report = BenchReport::new(&cases, &[rate(3e7), rate(1e7)]);
+        assert!(!report.all_met() && (report.others[0].value - 3.0).abs() < 1e-9);
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use config::Config;
+use metrics::Progress;
 use serde_json::Value;
 
-use crate::Failure;
 use crate::cases::{EngineRun, FtlSet, HUGE_IS_AGED, Mix, Size};
 use crate::child::Measurement;
+use crate::{Failure, callgrind};
 
 /// The device of the rows with targets.
 pub(crate) const PRESET: &str = "tbm";
@@ -109,6 +110,134 @@ fn figures(summary: &Value) -> Measurement {
     figures
 }
 
+/// A part of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunPart {
+    /// Requests before it.
+    pub(crate) from: u64,
+    /// Requests of it, at least.
+    pub(crate) requests: u64,
+}
+
+/// Turns of the loop, and 4 KiB of requests that it lets in, between two reports of progress.
+const REPORT_EVERY: f64 = 1024.0;
+
+/// Bytes of a unit in the figures of drives: a map unit of most of them.
+const UNIT: f64 = 4096.0;
+
+/// The work of a run from its beginning on.
+struct Work {
+    summary: Value,
+    /// Turns of the loop: instants, mostly.
+    turns: f64,
+}
+
+impl Work {
+    /// Runs a configuration for so many requests.
+    fn of(setup: &BenchSetup, requests: u64) -> Result<Work, Failure> {
+        let config = configuration(setup, requests)?;
+        let mut reports = 0.0;
+        let mut count = |now: &Progress| {
+            reports += f64::from(u8::from(now.phase == "run"));
+            true
+        };
+        let mut options = device::Options { progress: Some(&mut count), ..device::Options::default() };
+        let outcome = device::simulate(&config, &mut options).map_err(|error| Failure(error.to_string()))?;
+        let mut work = Work { summary: outcome.summary, turns: 0.0 };
+        let bytes = work.number("/host/bytes_read") + work.number("/host/bytes_written");
+        work.turns = reports * REPORT_EVERY - work.requests() - bytes / UNIT;
+        Ok(work)
+    }
+
+    fn number(&self, path: &str) -> f64 {
+        self.summary.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
+    }
+
+    fn requests(&self) -> f64 {
+        ["reads", "writes", "trims", "flushes"].map(|kind| self.number(&format!("/host/{kind}"))).iter().sum()
+    }
+
+    fn programmed_bytes(&self) -> f64 {
+        self.number("/waf") * self.number("/host/bytes_written")
+    }
+
+    fn operations(&self) -> f64 {
+        ["page_reads", "page_programs", "block_erases"].map(|kind| self.number(&format!("/flash/{kind}"))).iter().sum()
+    }
+}
+
+/// Runs a configuration until its write buffer was filled twice, in steps of so many requests, and measures as many as are wanted behind
+/// that. It is the difference of two runs, so what begins and ends them drops out. Percentiles are of both parts.
+pub(crate) fn measure_steady(setup: &BenchSetup, step: u64, requests: u64) -> Result<Measurement, Failure> {
+    let buffer = configuration(setup, 1)?.ftl.get("write_buffer").clone();
+    let buffer = if buffer.name == "none" { 0 } else { buffer.size("size") };
+    let mut from = step;
+    let mut before = Work::of(setup, from)?;
+    while before.number("/host/bytes_written") < 2.0 * buffer as f64 {
+        from += step;
+        before = Work::of(setup, from)?;
+    }
+    let all = Work::of(setup, from + requests)?;
+    let of = |path: &str| all.number(path) - before.number(path);
+    let (cpu_s, sent) = (of("/run/cpu_s"), all.requests() - before.requests());
+    let operations = all.operations() - before.operations();
+    let mut figures = Measurement::default();
+    figures.set("from", from as f64);
+    figures.set("ops_per_s", operations / cpu_s);
+    figures.set("writes_per_s", of("/host/writes") / cpu_s);
+    figures.set("requests_per_s", sent / cpu_s);
+    figures.set("waf", (all.programmed_bytes() - before.programmed_bytes()) / of("/host/bytes_written"));
+    figures.set("iops", sent / of("/host/simulated_s"));
+    figures.set("turns_per_request", (all.turns - before.turns) / sent);
+    figures.set("units_per_request", (all.programmed_bytes() - before.programmed_bytes()) / UNIT / sent);
+    figures.set("operations_per_request", operations / sent);
+    for kind in ["read", "write"] {
+        for quantile in ["p50", "p99", "p999"] {
+            let found = all.number(&format!("/host/{kind}_latency_us/{quantile}"));
+            if found.is_finite() {
+                figures.set(format!("{kind}_{quantile}_us"), found);
+            }
+        }
+    }
+    Ok(figures)
+}
+
+/// Has callgrind count the instructions of a part of a run. The run ends with that.
+pub(crate) fn count_part(setup: &BenchSetup, part: RunPart) -> Result<Measurement, Failure> {
+    // What comes behind keeps the host busy until the end of the part.
+    let config = configuration(setup, 2 * (part.from + part.requests))?;
+    let (mut began, mut ended, mut failed) = (None, None, None);
+    let mut watch = |now: &Progress| {
+        let requests = if now.phase == "run" { now.requests } else { 0 };
+        let asked = match began {
+            None if requests >= part.from => {
+                began = Some(requests);
+                callgrind::start()
+            }
+            Some(first) if requests >= first + part.requests => {
+                ended = Some(requests);
+                callgrind::stop()
+            }
+            _ => Ok(()),
+        };
+        failed = asked.err();
+        ended.is_none() && failed.is_none()
+    };
+    let mut options = device::Options { progress: Some(&mut watch), ..device::Options::default() };
+    let outcome = device::simulate(&config, &mut options);
+    match (failed, began, ended, outcome) {
+        (Some(failure), ..) => Err(failure),
+        (None, Some(began), Some(ended), _) => {
+            let mut figures = Measurement::default();
+            figures.set("from", began as f64);
+            figures.set("requests", (ended - began) as f64);
+            Ok(figures)
+        }
+        (.., Err(error)) => Err(Failure(error.to_string())),
+        _ => Err(Failure("the run was over before its measured part".into())),
+    }
+}
+
 /// Brings a device to its steady state and saves it. The file is an ordinary saved state.
 pub(crate) fn age(size: Size, choices: FtlSet, path: &Path) -> Result<Measurement, Failure> {
     save_steady(PRESET, device(size, choices), path)
@@ -153,4 +282,25 @@ pub(crate) fn precondition() -> Result<Measurement, Failure> {
     figures.set("wall_s", usage.wall_s);
     figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));
     Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A read sends its command, takes the array, and sends its data. So a report of progress comes after as many turns as is assumed.
+    #[test]
+    fn turns_of_the_loop_are_counted() {
+        let sets = [
+            "device.blocks_per_plane=16",
+            "device.user_capacity=1536MiB",
+            "device.timing.command_overhead=1ns",
+            "host.queue_depth=1",
+            "workload.read_fraction=1.0",
+        ];
+        let setup = BenchSetup { preset: "tbm-small", timed: true, sets: sets.map(String::from).into() };
+        let work = Work::of(&setup, 40_000).unwrap();
+        let turns = work.turns / work.requests();
+        assert!((turns - 3.0).abs() < 0.1, "{turns}");
+    }
 }
