@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn, PageLayout, ParamValue, Ppn, bulk};
+use base::{Geometry, Lpn, Page, PageLayout, ParamValue, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::allocation::GroupedNamespace;
@@ -499,6 +499,10 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[BlockState], shape: &StateShape) ->
 fn in_place(device: &Device) -> bool {
     let (geometry, nand) = (device.flash.geometry(), device.flash.nand());
     let allocation = &device.allocation;
+    let is_anywhere_right = allocation.dynamic().is_some() && allocation.queues() == 1;
+    if is_anywhere_right && device.oracle.is_none() && nand.all_programmed_hold_data() {
+        return none_is_ahead(device);
+    }
     (0..device.has.user_pages).map(Lpn).all(|lpn| {
         let Ok(ppn) = device.ftl.lookup(lpn) else { return true };
         let allowed = match allocation.dynamic() {
@@ -510,6 +514,18 @@ fn in_place(device: &Device) -> bool {
         allowed
             && nand.holds_data(place.block, place.page)
             && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
+    })
+}
+
+/// True if no valid page lies where its block is not programmed. The FTL has checked that its maps mirror each other.
+fn none_is_ahead(device: &Device) -> bool {
+    let (geometry, nand) = (device.flash.geometry(), device.flash.nand());
+    geometry.all_units().all(|unit| {
+        (0..geometry.unit_width).all(|lane| {
+            let next = u32::from(nand.blocks()[geometry.block_of(unit, lane).index()].next_page);
+            let mut ahead = Page::all(next..geometry.pages_per_block);
+            !ahead.any(|page| device.ftl.is_valid(geometry.ppn(unit, geometry.slot_at(page, lane))))
+        })
     })
 }
 

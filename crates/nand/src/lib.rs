@@ -349,6 +349,13 @@ impl Nand {
         self.check_read(block, page).is_ok() && !self.is_lost(block, page)
     }
 
+    /// True if all pages before the next one of each block hold data: none is lost or reprogrammed, and no block is bad, torn, or in a mode
+    /// that skips pages.
+    pub fn all_programmed_hold_data(&self) -> bool {
+        let is_ordinary = |block: &BlockState| !block.is_bad() && !block.is_torn() && !block.is_lsb_only();
+        self.lost.is_empty() && self.reprogrammed.iter().next().is_none() && self.blocks.iter().all(is_ordinary)
+    }
+
     /// From now on wordlines are programmed as a whole, where their pages follow each other.
     pub fn program_wordlines(&mut self) {
         self.together = self.wordline_pages();
