@@ -491,7 +491,7 @@ pub(crate) fn printed(tenant: &Tenant, all: &[Tenant], is_weighted: bool) -> Vec
     use serde_json::json;
     let mut keys = vec![("name", json!(tenant.name))];
     keys.extend((!tenant.label.is_empty()).then(|| ("label", json!(tenant.label))));
-    keys.extend(tenant.is_joined.then(|| ("joined", json!(true))));
+    keys.extend(tenant.is_joined.then_some(("joined", json!(true))));
     keys.extend(tenant.namespace.map(|namespace| ("namespace", json!(print_size(namespace.bytes)))));
     keys.extend(tenant.reclaim_group.map(|group| ("reclaim_group", json!(group))));
     if is_weighted {
