@@ -537,7 +537,7 @@ fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
     } else {
         let geometry = *context.device.flash.geometry();
         let pages = command.flash_pages(&geometry);
-        context.device.flash.check_shared(OpKind::Read, pages.clone().map(|at| command.sources()[at]));
+        context.device.flash.check_shared(OpKind::Read, pages.map(|at| command.sources()[at]));
         let count = pages.count() as u64;
         context.device.recorder.counters.copyback_command(command.cause(), count, command.len() as u64);
     }

@@ -289,9 +289,9 @@ fn count_flash_pages(context: &mut Context<'_>, command: &Command) {
     }
     let pages = command.flash_pages(flash.geometry());
     if command.is_mixed() {
-        count_by_cause(&mut recorder.counters, command, pages.clone());
+        count_by_cause(&mut recorder.counters, command, pages);
     } else {
-        recorder.counters.command(command.cause(), OpKind::Read, pages.clone().count() as u64);
+        recorder.counters.command(command.cause(), OpKind::Read, pages.count() as u64);
     }
     flash.check_shared(OpKind::Read, pages.map(|at| command.item(at).ppn));
 }
