@@ -471,17 +471,28 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
     assert found["f3-turns"].measured == 2 and found["f3-turns"].verdict == "reproduced"
 
 
+RUN_AT_LENGTH = ("fig8", "fig9", "fig10", "readings", "turns", "planes", "timelines", "map")
+"""Experiments whose runs are left to `make evidence`."""
+
+
+def test_what_is_run_at_length_is_shown_and_judged() -> None:
+    """Tables, pictures and claims find what they read, in results that tell nothing but schemes apart."""
+    by_scheme = {scheme: by_hand(100.0 + 10 * at) for at, scheme in enumerate(gcf.SCHEMES)}
+    points = STUDY.points(STUDY.experiments, "quick")
+    busy = [gcf_lanes.Lane(channel, [gcf_lanes.Operation(5, 9, "host", "program")]) for channel in range(8)]
+    lanes = {point: busy for points_of_map in gcf.LANES.values() for point in points_of_map}
+    made = Evidence({point: by_scheme[point.scheme] for point in points}, {}, {"timelines": lanes})
+    found = STUDY.judged(made, RUN_AT_LENGTH)
+    judged = {claim.id for claim in found if claim.verdict != "not-run"}
+    assert judged == {statement.id for statement in STUDY.statements if statement.experiment in RUN_AT_LENGTH}
+    parts = [STUDY.experiments[name] for name in RUN_AT_LENGTH]
+    report = STUDY.report("quick", RUN_AT_LENGTH, made, found)
+    assert report.count("\n## ") >= sum(len(part.tables) for part in parts)
+    assert set(STUDY.drawn(made, RUN_AT_LENGTH)) == {name for part in parts for name in part.pictures}
+
+
 @pytest.mark.parametrize(
-    "only",
-    [
-        pytest.param(
-            only,
-            marks=LONG
-            if only in {"fig8", "fig9", "fig10", "readings", "turns", "planes", "timelines", "map"}
-            else (),
-        )
-        for only in STUDY.experiments
-    ],
+    "only", [pytest.param(only, marks=LONG if only in RUN_AT_LENGTH else ()) for only in STUDY.experiments]
 )
 def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

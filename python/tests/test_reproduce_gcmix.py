@@ -385,10 +385,24 @@ def test_server_claims_follow_from_hand_made_results() -> None:
     assert not math.isnan(found["read-most"].measured or math.nan)
 
 
-@pytest.mark.parametrize(
-    "only",
-    ["fig5", *(pytest.param(only, marks=LONG) for only in ("fig8", "fig14", "readings", "fig9", "fig12"))],
-)
+RUN_AT_LENGTH = ("fig8", "fig14", "readings", "fig9", "fig12")
+"""Experiments whose runs are left to `make evidence`."""
+
+
+def test_what_is_run_at_length_is_shown_and_judged() -> None:
+    """Tables, pictures and claims find what they read in results that are all one."""
+    results = dict.fromkeys(STUDY.points(RUN_AT_LENGTH, "quick"), by_hand(paired=0.5))
+    made = Evidence(results, {})
+    found = STUDY.judged(made, RUN_AT_LENGTH)
+    judged = {claim.id for claim in found if claim.verdict != "not-run"}
+    assert judged == {statement.id for statement in STUDY.statements if statement.experiment in RUN_AT_LENGTH}
+    parts = [STUDY.experiments[name] for name in RUN_AT_LENGTH]
+    report = STUDY.report("quick", RUN_AT_LENGTH, made, found)
+    assert report.count("\n## ") >= sum(len(part.tables) for part in parts)
+    assert set(STUDY.drawn(made, RUN_AT_LENGTH)) >= {name for part in parts for name in part.pictures}
+
+
+@pytest.mark.parametrize("only", ["fig5", *(pytest.param(only, marks=LONG) for only in RUN_AT_LENGTH)])
 def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ from ftlab_reproduce.stack.bases import (
     TODAYS,
     TODAYS_EVERY,
     TODAYS_HALF,
+    TODAYS_LIVED,
     TODAYS_OWN,
     TODAYS_THREE,
     beside,
@@ -342,6 +343,21 @@ def test_the_study_on_a_tiny_device(
         alone = [row for row in rows if row["members"] == [member]]
         assert min(row[sign] or 0 for row in alone) > max(row[sign] or 0 for row in base), sign
     assert all(row["life_first_tib"] <= row["life_percent_tib"] for row in rows)
+
+
+def test_lives_are_shown_beside_the_life_that_they_are_compared_with() -> None:
+    end = {"reached": True, "lifetime_drive_writes": 3.0, "waf_by_eighth": [2.0] * 8}
+    lives = {members: [100.0] for members in TODAYS_LIVED}
+    made = evidence(lives, TODAY, (LIFE,))
+    for point, result in made.results.items():
+        longer = 2 if point.members == ("GCMix",) else 1
+        result.summary["end_of_life"] = {**end, "lifetime_bytes": longer * 2**41}
+        result.summary["policy"]["bad_blocks"] = {"grown_units": 7, "lost_pages": 0}
+    report = STUDY.report("quick", ["lives"], made, [])
+    (mix,) = [line for line in report.splitlines() if line.startswith("| GCMix | ")]
+    assert mix == "| GCMix | 4.00 | 3.00 | 2.00 | 2.00 | 7.00 | 0 | backups | +100.0 % |"
+    assert "  GCMix, written until the drive takes no more: 4.00 TiB" in "\n".join(made.words())
+    assert set(STUDY.drawn(made, ["lives"])) == {"lives"}
 
 
 @LONG
