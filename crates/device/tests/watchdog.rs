@@ -98,3 +98,26 @@ fn the_worst_that_a_device_may_do_is_no_standstill() {
         assert!(waf > 100.0, "collections gain a few pages each: {waf}");
     }
 }
+
+/// The work of a pause is none for a request, however long it lasts: data of ten seconds move for hours.
+#[test]
+fn work_in_a_long_pause_is_no_standstill() {
+    let keys = json!({
+        "device": {
+            "channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 1, "blocks_per_plane": 24,
+            "pages_per_block": 16, "page_size": 4096, "cell": "slc", "user_capacity": "1MiB",
+        },
+        "ftl": { "refresh": { "age": { "age": "10s" } } },
+        "host": { "replay": "open" },
+        "workload": {
+            "generator": "uniform", "request_size": "4KiB", "interval": "1ms", "idle_every": 100, "idle_for": "8h",
+            "requests": 150,
+        },
+        "run": { "executor": "timed", "precondition": { "sequential": "1x" } },
+    });
+    let mut config = read(keys);
+    config.run.checks = Checks::Fast;
+    let summary = crate::common::run(&config);
+    let of = |kind: &str| crate::common::figure(&summary, &format!("flash.by_cause.refresh.{kind}"));
+    assert!(of("reads") + of("programs") > 1e6, "more than any device needs for a request: {}", summary["flash"]);
+}
