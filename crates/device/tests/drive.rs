@@ -238,6 +238,26 @@ fn a_discard_in_a_protected_buffer_hides_older_versions() {
     }
 }
 
+/// The discard of a page lasts once it was flushed, also where nothing was written after the page.
+#[test]
+fn a_discard_of_the_newest_write_lasts() {
+    for kind in KINDS {
+        let config = config(kind);
+        let mut drive = Drive::in_memory(&config).expect("a drive");
+        let page = drive.page_size();
+        (0..3).for_each(|at| drive.write(at * page, &vec![5; page as usize], true).expect("a write"));
+        drive.trim(2 * page, page).expect("a discard");
+        drive.flush().expect("a flush");
+        for restart in 0..2 {
+            drive.cut();
+            drive = Drive::over(&config, drive.into_image()).expect("a drive");
+            let mut found = vec![7; page as usize];
+            drive.read(2 * page, &mut found).expect("a read");
+            assert!(found.iter().all(|&byte| byte == drive.deallocated()), "{kind:?}, restart {restart}");
+        }
+    }
+}
+
 /// The page of what cuts at every operation found, but for its rows.
 const PAGE: &str = "\
 # Power cuts of small drives, at every operation
@@ -316,6 +336,16 @@ fn broken_promises_are_found() {
     }
 }
 
+/// A drive whose programs fail early, and take the lower pages of their wordlines along.
+const WORN: [&str; 6] = [
+    "device.cell=\"mlc\"",
+    "device.dies_per_chip=1",
+    "device.blocks_per_plane=24",
+    "device.pages_per_block=12",
+    "device.user_capacity=\"500KiB\"",
+    "device.bad_blocks.weibull={ life = 8, shape = 1 }",
+];
+
 /// The figures of an executor that follow from what the FTL did.
 fn figures(sets: &[&str], executor: &str) -> serde_json::Value {
     let load = [
@@ -386,6 +416,26 @@ fn real_bytes_change_no_figure() {
         assert!(number("sectors_checked_after_restart") >= 500, "{kind:?}: {told}");
         assert!(told["restart"]["pages_read"].as_u64() > Some(150), "{kind:?}: {told}");
         assert!(told["restart"]["array_s"].as_f64() > Some(0.0), "{kind:?}: {told}");
+    }
+}
+
+/// What failed programs took along is an error of its reads under every executor, and no end of the run.
+#[test]
+fn lost_sectors_are_counted_and_end_no_run() {
+    for protection in ["none", "supercap"] {
+        let protection = format!("ftl.paired_page=\"{protection}\"");
+        let (mut failed, mut lost) = (0, 0);
+        for seed in 1..=12 {
+            let seed = format!("run.seed={seed}");
+            let sets = [&WORN[..], &[&*protection, &*seed, "run.precondition=\"none\""]].concat();
+            let [bytes, expected] = ["device", "count"].map(|executor| figures(&sets, executor));
+            for key in ["host", "flash", "gc", "wear"] {
+                assert_eq!(bytes[key], expected[key], "{key} with {sets:?}");
+            }
+            failed += bytes["host"]["failed_reads"].as_u64().expect("a count");
+            lost += bytes["device"]["sectors_lost"].as_u64().expect("a count");
+        }
+        assert!(failed > 0 && lost > 0, "{protection}: {failed} reads failed, {lost} sectors were lost");
     }
 }
 
@@ -529,19 +579,11 @@ fn written_until_some_are_lost(drive: &mut Drive, seed: u64) -> Option<Vec<u64>>
 /// they are written or discarded.
 #[test]
 fn what_a_failed_program_took_along_stays_an_error() {
-    let worn = [
-        "device.cell=\"mlc\"",
-        "device.dies_per_chip=1",
-        "device.blocks_per_plane=24",
-        "device.pages_per_block=12",
-        "device.user_capacity=\"500KiB\"",
-        "device.bad_blocks.weibull={ life = 8, shape = 1 }",
-    ];
     let mut lost = [0, 0];
     for (number, protection) in ["none", "supercap"].into_iter().enumerate() {
         for seed in 0..6 {
             let protection = format!("ftl.paired_page=\"{protection}\"");
-            let mut sets = [&worn[..], &[&*protection]].concat();
+            let mut sets = [&WORN[..], &[&*protection]].concat();
             if seed % 2 == 1 {
                 sets.push("ftl.map_unit=\"1KiB\"");
             }
@@ -614,8 +656,11 @@ fn a_flipped_bit_of_the_records_is_found() {
     drive.close().expect("a clean stop");
     let (mut refused, mut errors, mut right) = (0, 0, 0);
     for image in [drive.into_image(), cut.into_image()] {
-        // Each third one: all fields of a record come in turns.
-        for word in image.record_words().step_by(3) {
+        // Each third one: all fields of a record come in turns. Few bits of a block's record make it another one that could be.
+        let of_blocks = 3 + 4 * 24;
+        let words = image.record_words().enumerate().step_by(3);
+        let flips = words.flat_map(|(at, word)| std::iter::repeat_n(word, if at < of_blocks { 12 } else { 1 }));
+        for word in flips {
             let mut flipped = image.clone();
             flipped.flip(word, random.below(64) as u32);
             let Ok(mut drive) = Drive::over(&config, flipped) else {
