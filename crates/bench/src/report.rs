@@ -268,7 +268,8 @@ impl BenchReport {
         for drive in &self.drives {
             let own = [drive.name.clone(), format!("{:.3}", drive.requests), format!("{:.2}", drive.rates.ops)];
             let iops = [format!("{:.0}", drive.iops)];
-            let of_request = drive.of_request.map(|figure| format!("{figure:.2}"));
+            let of_request =
+                drive.of_request.map(|figure| if figure.is_nan() { "-".into() } else { format!("{figure:.2}") });
             rows.push(row(own.into_iter().chain(iops).chain(of_request), drive.rates.cells()));
         }
         rows
