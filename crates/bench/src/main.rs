@@ -64,7 +64,7 @@ struct Arguments {
     /// Make one measurement in this process and print it as JSON; how the program calls itself.
     #[arg(long, value_name = "NAME")]
     one: Option<String>,
-    /// How many requests the host sends in that measurement of the engine, in place of the row's own number.
+    /// Requests that the host sends in that measurement of the engine, in place of the row's own number.
     #[arg(long, value_name = "N", requires = "one", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Have valgrind count the instructions of that measurement from so many requests on, and nothing else.

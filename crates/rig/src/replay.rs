@@ -87,7 +87,7 @@ impl Replay {
         Replay::on(config, opened.into_image().clone(), log)
     }
 
-    /// The same on an image in memory.
+    /// The load of a log on the drive of an image in memory.
     ///
     /// # Errors
     /// As [`Replay::open`].
@@ -325,7 +325,7 @@ impl Replay {
     /// Writes what the drive holds after a restart to a file.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// An error of the operating system.
     pub fn export(&self, path: &Path) -> std::io::Result<()> {
         let unit = self.drive.page_size();
         let file = File::options().write(true).create(true).truncate(true).open(path)?;

@@ -58,7 +58,7 @@ pub struct DenseCuts {
 pub struct SectorTally {
     /// Power cuts, each followed by a look at all sectors.
     pub cuts: u64,
-    /// Those in restarts.
+    /// Further power cuts, in restarts.
     pub second_cuts: u64,
     /// Clean stops, each followed by a look likewise.
     pub stops: u64,

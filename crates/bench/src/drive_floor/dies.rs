@@ -173,7 +173,8 @@ impl DriveFloor {
         self.events.set(die, at + limits.latency.0);
     }
 
-    /// What a die does while its operation is suspended: reads, and then that.
+    /// Starts the next work of a die whose operation is suspended: a read that waits, or else the rest of that
+    /// operation.
     #[inline(always)]
     pub(super) fn go_on(&mut self, die: u32) {
         if self.dies[die as usize].first != NOBODY {

@@ -39,7 +39,7 @@ pub(super) struct DriveFacts {
 }
 
 impl DriveFacts {
-    /// Those of a configuration.
+    /// The facts of a configuration.
     ///
     /// # Errors
     /// It is none of a drive like `client-tlc-small`.

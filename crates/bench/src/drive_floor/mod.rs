@@ -66,7 +66,7 @@ enum DieState {
     Sends,
     /// The array works on it.
     Works,
-    /// Likewise, and the event is when it may be suspended.
+    /// The array works on it, and the event is the instant from which it may be suspended.
     Awaits,
     /// It is suspended, and the array does not take reads yet.
     Stops,

@@ -15,7 +15,7 @@ struct BufferedBytes {
 #[derive(Clone)]
 pub(super) struct BufferBytes {
     page_size: usize,
-    /// What was never written, or discarded, is full of this.
+    /// The byte that fills what was never written, or was discarded.
     deallocated: u8,
     entries: Vec<Option<BufferedBytes>>,
 }

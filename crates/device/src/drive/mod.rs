@@ -54,7 +54,7 @@ pub enum DriveError {
     /// The power is off.
     #[error("the power is off")]
     PowerCut,
-    /// So many blocks have failed that no more pages find room. What was written before can be read.
+    /// Too many blocks have failed for further pages to find room. Data that were written before can be read.
     #[error("the drive has come to the end of its life, and takes no more writes")]
     EndOfLife,
     /// The drive was opened for reading.
@@ -69,7 +69,7 @@ pub struct Drive {
     device: Device,
     buffer: Option<Box<Buffer>>,
     cache: BufferBytes,
-    /// What was never written, or discarded, is full of this.
+    /// The byte that fills what was never written, or was discarded.
     deallocated: u8,
     /// Where the buffer outlives the power.
     protected: Option<Protected>,
@@ -221,7 +221,7 @@ impl Drive {
         self.device.tell_time(now, None);
     }
 
-    /// What was acknowledged and is not programmed: bytes from where on, and how many.
+    /// Ranges of data that were acknowledged and are not programmed: the first byte, and the number of bytes.
     pub(crate) fn unwritten(&self) -> Vec<(u64, u64)> {
         let page = self.page_size();
         let waits = |lpn: Lpn| {
@@ -452,7 +452,7 @@ impl Drive {
         self.is_up()
     }
 
-    /// So many pages that enter the buffer find slots where they outlive the power.
+    /// Makes room for so many pages that enter the buffer, in slots where they outlive the power.
     fn make_slots(&mut self, pages: usize) -> Result<(), DriveError> {
         if self.protected.as_ref().is_none_or(|protected| protected.has_room(pages)) {
             return Ok(());

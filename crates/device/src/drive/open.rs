@@ -189,7 +189,8 @@ impl Drive {
         Drive::over_until(config, image, None)
     }
 
-    /// The same; the power goes off again at the operation of that number of the restart, during it or just before, if it has so many.
+    /// The drive of an image, after a restart in which the power may go off again: at the operation of that number, or
+    /// just before it. A restart of fewer operations is not cut.
     ///
     /// # Errors
     /// As [`Drive::over`].

@@ -138,7 +138,7 @@ impl Protected {
         self.keep_as(self.number, image, page, lpn, cache);
     }
 
-    /// The same under the number of something that was found: what was written after that is newer still.
+    /// Keeps a page of the buffer under the number of a slot that was found: slots written after that are newer still.
     pub(super) fn keep_as(&mut self, number: u64, image: &mut Image, page: u32, lpn: Lpn, cache: &BufferBytes) {
         let mut held = self.slot_of(page).or_else(|| self.discards.remove(&lpn.0));
         if let Some(older) = &mut self.older {

@@ -45,7 +45,7 @@ impl Bus {
         }
     }
 
-    /// The same where it is no copyback, and features of the chip leave it as it is.
+    /// How long the array takes for a command that is no copyback and has no time of its own by a feature of the chip.
     #[inline(always)]
     fn delay_of_array(&self, flash: &Flash, command: &Command, Load { kind, count, .. }: Load) -> Delay {
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));

@@ -1,4 +1,4 @@
-//! What a free die does next: a choice over plain views, which changes nothing.
+//! The next work of a free die: a choice over plain views, which changes nothing.
 
 use super::queues::TransactionId;
 use crate::scheduler::{NOT_URGENT, Scheduler};
@@ -7,10 +7,10 @@ use base::{Domain, Queue};
 /// A write in a queue that can be programmed, behind its predecessor in the queue.
 pub(super) type Found = (Option<TransactionId>, TransactionId);
 
-/// What waits for the end of a collection.
+/// The work that waits for the end of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// Nothing, or nothing that presses.
+    /// No work waits, or none that presses.
     Nothing,
     /// A write of this age.
     Write(u64),
@@ -18,7 +18,7 @@ pub(super) enum Waiting {
     Buffered,
 }
 
-/// Something that a die could do, besides reads.
+/// A piece of work that a die could do, besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     /// The first write of a domain's own queue can be programmed.
@@ -40,7 +40,7 @@ pub(super) struct SharedWrite {
     pub(super) found: Found,
 }
 
-/// What a die does besides reads.
+/// The work that a die does, besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
     /// Program the first write of a domain's own queue.
@@ -51,14 +51,14 @@ pub(super) enum Candidate {
     Collect(Domain),
 }
 
-/// What a die does.
+/// The work that a die does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Its first read.
     Read,
-    /// Something else.
+    /// Work besides reads.
     Best(Candidate),
-    /// Nothing.
+    /// No work.
     Nothing,
 }
 
@@ -80,8 +80,9 @@ pub(super) struct DieChoice {
 }
 
 impl DieChoice {
-    /// Nothing was seen yet. Pages that were read together may be programmed together: where collections share commands,
-    /// one waits, for the time of a correction at most, until the pages of the die's others are correct too.
+    /// The choice before any view was seen. Pages that were read together may be programmed together: where collections
+    /// share commands, one waits, for the time of a correction at most, until the pages of the die's others are correct
+    /// too.
     #[inline]
     pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> DieChoice {
         DieChoice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
@@ -105,7 +106,7 @@ impl DieChoice {
         }
     }
 
-    /// What was chosen, besides reads.
+    /// The work that was chosen, besides reads.
     #[inline]
     pub(super) fn best(self) -> Option<Candidate> {
         self.best.map(|(_, _, candidate)| candidate)
@@ -117,7 +118,7 @@ impl DieChoice {
         self.best.map(|(age, ..)| age)
     }
 
-    /// What the die does, if its first read has that age.
+    /// The work that the die does, if its first read has that age.
     #[inline]
     pub(super) fn next(self, scheduler: Scheduler, read: Option<u64>) -> Next {
         match (read, self.best) {

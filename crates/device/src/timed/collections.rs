@@ -14,9 +14,9 @@ use crate::flash::Content;
 struct Collection {
     /// The operation on the group.
     step: Step,
-    /// How many of the group's pages were read.
+    /// Number of the group's pages that were read.
     read: u8,
-    /// How many of them are on their way or being corrected.
+    /// Number of the pages read that are on their way or being corrected.
     correcting: u8,
     /// The pages that move together.
     group: Group,

@@ -67,7 +67,7 @@ pub(super) struct Command {
     is_mixed: bool,
     /// Of a program of whole wordlines, how many; means nothing elsewhere.
     wordlines: u8,
-    /// Likewise.
+    /// Of a program of whole wordlines, which pass over them it is; means nothing elsewhere.
     pass: Pass,
     /// By place a bit: the page is the first of its flash page. 0: that was not looked for since a page was added.
     firsts: u64,
@@ -111,7 +111,7 @@ impl Command {
         self.causes[first..usize::from(self.count)].fill(cause);
     }
 
-    /// Whether its pages are for several causes.
+    /// True if its pages are for several causes.
     #[inline]
     pub(super) fn is_mixed(&self) -> bool {
         self.is_mixed
@@ -133,7 +133,7 @@ impl Command {
         self.pass = pass;
     }
 
-    /// Whether it is the first of two passes.
+    /// True if it is the first of two passes.
     pub(super) fn is_first_pass(&self) -> bool {
         self.kind == OpKind::Program && self.pass == Pass::First
     }
@@ -177,17 +177,17 @@ impl Command {
         self.wordlines += 1;
     }
 
-    /// How many wordlines it programs, each on a plane of its own.
+    /// The number of wordlines that it programs, each on a plane of its own.
     pub(super) fn wordlines(&self) -> usize {
         usize::from(self.wordlines)
     }
 
-    /// What any page is for.
+    /// The cause of a page of any command.
     pub(super) fn cause_at(&self, at: usize) -> Cause {
         if self.is_mixed { self.cause_of(at) } else { self.cause }
     }
 
-    /// What a page of a mixed command is for.
+    /// The cause of a page of a mixed command.
     pub(super) fn cause_of(&self, at: usize) -> Cause {
         self.causes[at]
     }
@@ -211,13 +211,13 @@ impl Command {
         self.kind
     }
 
-    /// What it is for; of a mixed command, what its first page is for.
+    /// The cause of the command; of a mixed command, the cause of its first page.
     #[inline]
     pub(super) fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// Whether data are sent with it.
+    /// True if data are sent with it.
     #[inline]
     pub(super) fn has_data_in(&self) -> bool {
         self.kind == OpKind::Program && !self.is_copyback
@@ -229,12 +229,12 @@ impl Command {
         &self.sources[..if self.is_copyback { usize::from(self.count) } else { 0 }]
     }
 
-    /// What it is for cache mode.
+    /// Its kind as cache mode sees it.
     pub(super) fn cached(&self) -> Cached {
         Cached { kind: self.kind, copies: self.is_copyback }
     }
 
-    /// How many pages.
+    /// The number of its pages.
     #[inline]
     pub(super) fn len(&self) -> usize {
         usize::from(self.count)
@@ -262,7 +262,7 @@ impl Command {
         self.items().iter().map(|item| item.ppn)
     }
 
-    /// Whether the host asked for it.
+    /// True if the host asked for it.
     #[inline]
     pub(super) fn is_of_host(&self) -> bool {
         matches!(self.cause, Cause::Host | Cause::Rmw | Cause::Pad)
@@ -328,12 +328,12 @@ impl Command {
         (self.pass, self.wordlines) = (Pass::Only, pages as u8);
     }
 
-    /// How many flash pages it reads or programs, each on a plane of its own.
+    /// The number of flash pages that it reads or programs, each on a plane of its own.
     pub(super) fn planes(&self, geometry: &Geometry) -> usize {
         if geometry.parts == 1 || self.count == 1 { self.len() } else { self.flash_pages(geometry).count() }
     }
 
-    /// Whether a page is on the die, on a plane that the command does not use yet.
+    /// True if a page is on the die, on a plane that the command does not use yet.
     #[inline]
     pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {
         let row = geometry.row_around(ppn);

@@ -30,7 +30,7 @@ pub(super) enum Event {
     OfChip,
     /// A timer that features of the chip have of this die.
     OfChipOnDie(Die),
-    /// Something has passed one of the lanes between host and device.
+    /// Commands or data have passed one of the lanes between host and device.
     Passed(usize),
     /// The FTL has something to do by itself.
     Work,
@@ -39,11 +39,11 @@ pub(super) enum Event {
 /// The end of a transfer, and what comes behind it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Transferred {
-    /// Nothing: only dies waited for it.
+    /// No step follows: only dies waited for the end.
     Nothing,
     /// The data of a program for the host are in the registers of this die.
     DataIn(Die),
-    /// The same of a command that the die has taken ahead.
+    /// The data of a program that this die has taken ahead are in its registers.
     DataAhead(Die),
     /// A transfer of a read has left a die: the last of its command, or not. A page that is not corrected is handed over with it; others
     /// arrive at their correction.
@@ -59,7 +59,7 @@ pub(super) enum ArrayDone {
     DataNext,
     /// The command is done.
     Command,
-    /// Nothing, but the die may choose again.
+    /// No step follows, but the die may choose again.
     MayChoose,
 }
 
@@ -157,7 +157,7 @@ impl Channel {
 /// Dies with their commands, and what they share.
 pub(super) struct Backend {
     pub(super) dies: Vec<DieRecord>,
-    /// Those that are offered pages of shared queues.
+    /// Dies that are offered pages of shared queues.
     pub(super) idle: IdleDies,
     pub(super) bus: Bus,
     /// Data under correction, in the order in which they will be correct.
@@ -182,7 +182,7 @@ pub(super) struct Bus {
     pub(super) channels: Vec<Channel>,
     /// Ranks of timers before those of dies.
     pub(super) dies_from: u32,
-    /// How many dies there are.
+    /// The number of dies.
     pub(super) dies: u32,
     /// True if what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
     /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
@@ -203,7 +203,7 @@ impl Backend {
     /// Bytes for each channel.
     pub(super) const BYTES_OF_CHANNEL: usize = size_of::<Channel>();
 
-    /// Nothing is under way.
+    /// A backend with no work under way.
     pub(super) fn new<P: Plan>(
         context: &Context<'_, P>,
         timing: Timing,
@@ -291,7 +291,8 @@ impl Backend {
         self.bus.timers.next()
     }
 
-    /// Something that happens at this instant. At one instant transfers end first, in the order of channels, then arrays.
+    /// Takes an event of this instant, if there is one left. At one instant transfers end first, in the order of
+    /// channels, then arrays.
     #[inline(always)]
     pub(super) fn take_event(&mut self) -> Option<Event> {
         let rank = self.bus.timers.take()?;
@@ -324,7 +325,8 @@ impl Backend {
         self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
     }
 
-    /// Something will have passed a lane between host and device then. These times are irregular, and few.
+    /// Sets the timer for commands or data that will have passed a lane between host and device then. These times are
+    /// irregular, and few.
     pub(super) fn set_of_host(&mut self, lane: usize, at: Instant) {
         self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 3 + lane as u32);
     }
@@ -588,7 +590,7 @@ impl Backend {
         Some((page.carried, page.pages))
     }
 
-    /// Those that come next are waited for.
+    /// Sets the timer for the pages that are correct next.
     #[inline]
     pub(super) fn await_correction(&mut self) {
         if let Some(&Correcting { ready, .. }) = self.correcting.front() {

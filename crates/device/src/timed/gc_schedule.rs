@@ -59,9 +59,9 @@ pub(super) enum Standing {
 /// A die with nothing to do, and how it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
-    /// Nothing.
+    /// It does no work.
     Rests,
-    /// Nothing; but it is to be told when it has been idle for that long.
+    /// It does no work, but is told when it has been idle for that long.
     Times(Duration),
     /// It collects ahead of need.
     Collects,

@@ -1,4 +1,4 @@
-//! Those that hold what others wait for, and what they wait for themselves: requests that have a place in the device, and
+//! Holders of what others wait for, and what they wait for themselves: requests that have a place in the device, and
 //! pages that take room in the write buffer.
 //!
 //! Who waits for a place waits until any of those that hold one is done, and no single one kept it. So it is kept how long
@@ -43,7 +43,7 @@ impl Role {
     }
 }
 
-/// Something whose time adds up while it lasts, as often as it is there.
+/// A time that adds up, weighted by the holders that it passes for.
 #[derive(Clone, Copy, Default)]
 struct WeightedTime {
     weight: u64,

@@ -24,7 +24,7 @@ use crate::watch::{Watch, work_of};
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;
 
-/// How many requests before its turn the map entry of one is asked for again.
+/// Places from the next request to the one behind it whose map entry is asked for again.
 const LOOKED_UP_AHEAD: usize = 2;
 
 /// Requests outside and inside the device, and the write buffer, if there is one.

@@ -22,7 +22,8 @@ pub(super) struct Parts {
     pub(super) schedules: bool,
     /// A write buffer.
     pub(super) buffer: bool,
-    /// Something that pages store or that is kept of single pages, and pages that are waited for until they are correct.
+    /// Contents of pages, or figures that are kept of single pages; and pages that are waited for until they are
+    /// correct.
     pub(super) contents: bool,
     /// Commands that copy pages inside their planes, or carry pages for several causes.
     pub(super) copybacks: bool,
@@ -44,7 +45,7 @@ impl Parts {
     const DECIDING: Parts = Parts::of(true, false);
     const NONE: Parts = Parts::of(false, false);
 
-    /// Those that decide what is done, and those that take time or watch.
+    /// The parts that decide what is done, and those that take time or watch: each kind in force or not.
     const fn of(deciding: bool, timing: bool) -> Parts {
         Parts {
             mechanisms: deciding,
@@ -61,7 +62,7 @@ impl Parts {
     }
 }
 
-/// What is in force.
+/// The parts of the executor that are in force.
 pub(super) trait Plan: Sized {
     /// The features of the chip: all that are configured, or none.
     type Chip: Chip<Self> + Feature;
@@ -69,7 +70,7 @@ pub(super) trait Plan: Sized {
     /// The parts that may be in force.
     const PARTS: Parts;
 
-    /// The same, for those who are given a plan.
+    /// The parts that may be in force, for code that is given a plan.
     #[inline(always)]
     fn has(&self) -> Parts {
         Self::PARTS

@@ -269,7 +269,7 @@ impl List {
 struct OfDie {
     /// True if it is among those that may have something to do.
     is_woken: bool,
-    /// How many of its domains have collections.
+    /// The number of its domains that have collections.
     collections: u8,
     /// The domain whose work presses most, and how much.
     domain: Domain,
@@ -296,7 +296,7 @@ pub(super) struct Queues {
     held: Vec<Domain>,
     /// Dies that may have something to do.
     woken: Vec<Die>,
-    /// How many of them events woke; requests that came then woke those behind.
+    /// The number of woken dies that events woke; those behind were woken by requests that came then.
     woken_by_events: usize,
     /// Writes of shared queues are to be offered to idle dies: a die, a queue or room has changed.
     offers: bool,
@@ -404,7 +404,7 @@ impl Queues {
         self.are_shared
     }
 
-    /// How many queues of writes there are.
+    /// The number of queues of writes.
     #[inline]
     pub(super) fn count(&self) -> u32 {
         self.writes.len() as u32
@@ -640,7 +640,7 @@ impl Queues {
         self.wake_before(die, |other| !has_read(other) && other > die);
     }
 
-    /// The same as the end of its transfer would have: in the order of channels, before dies that arrays woke.
+    /// Wakes a die as the end of its transfer would have: in the order of channels, before dies that arrays woke.
     pub(super) fn wake_as_sent(&mut self, die: Die, has_read: impl Fn(Die) -> bool, channel: impl Fn(Die) -> u32) {
         self.wake_before(die, |other| !has_read(other) || channel(other) > channel(die));
     }

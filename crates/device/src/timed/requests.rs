@@ -120,7 +120,7 @@ impl Requests {
         self.is_unlimited
     }
 
-    /// How many there are.
+    /// The number of requests in the device.
     pub(super) fn count(&self) -> usize {
         self.active.len() - self.free.len()
     }
@@ -285,7 +285,7 @@ impl Requests {
         if plan.has().front { self.tenants.as_deref() } else { None }
     }
 
-    /// The same, for a note.
+    /// The hosts that share the device, if they are several, to be changed by a note.
     #[inline(always)]
     pub(super) fn tenants_mut(&mut self, plan: &impl Plan) -> Option<&mut Tenants> {
         self.tenants(plan)?;

@@ -138,7 +138,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     }
 
     /// Has windows begin and end, and the FTL find what is due by now, but in a deterministic one, and sees that they are asked again in time.
-    /// What begins after the last request is not measured, and would have no end where something is always due.
+    /// Work that begins after the last request is not measured, and would have no end where work is always due.
     #[inline(never)]
     fn find_due(&mut self) {
         if self.context.draining {
@@ -364,7 +364,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         note_bystanders(context, backend.command(die));
     }
 
-    /// The same, unless its pages wait for others: then the die chooses again.
+    /// Starts the command that was built for a die, unless its pages wait for others: then the die chooses again.
     #[inline(always)]
     pub(super) fn start_or_gather(&mut self, die: Die) {
         let Timed { context, backend, .. } = self;

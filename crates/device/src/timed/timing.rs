@@ -261,8 +261,8 @@ impl Timing {
         self.data_in.last().map_or(Duration::ZERO, |delay| delay.time.max(self.dram * pages))
     }
 
-    /// How many pages of a read its next transfer sends. Map units that are parts of flash pages leave a die as one transfer; pages
-    /// leave one by one.
+    /// The number of pages of a read that its next transfer sends. Map units that are parts of flash pages leave a die
+    /// as one transfer; pages leave one by one.
     #[inline(always)]
     pub(super) fn sent_together(&self, plan: &impl Plan, command: &Command) -> usize {
         if plan.has().cycles && self.data_out.len() > 1 { command.len() } else { 1 }

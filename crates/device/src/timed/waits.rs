@@ -30,7 +30,7 @@ struct Doing {
 }
 
 impl Doing {
-    /// So many dies without a command.
+    /// The work of so many dies that have no command.
     fn nothing(dies: u32) -> Doing {
         let mut doing =
             Doing { dies: [0; LatencyPart::OF_DIES], times: [0; LatencyPart::OF_DIES], since: Instant::ZERO };
@@ -61,7 +61,7 @@ enum For {
     AnyDie(Queue),
     /// The end of its command, which its die counts as that.
     Command(Die, LatencyPart),
-    /// Something that is one part as a whole.
+    /// A cause whose wait is one part as a whole.
     Part(LatencyPart),
 }
 
@@ -169,9 +169,9 @@ pub(super) struct Waits {
     /// By number of the transaction.
     pages: Vec<PageWait>,
     requests: Vec<Entered>,
-    /// Those that have a place in the device.
+    /// Requests that have a place in the device.
     places: Holders,
-    /// Those that take room in the write buffer. Their clock runs while requests wait for room.
+    /// Pages that take room in the write buffer. Their clock runs while requests wait for room.
     room: Holders,
     room_clock: Clock,
     has_buffer: bool,

@@ -20,7 +20,7 @@ enum WindowPhase {
     Nondeterministic,
     /// It is time for a deterministic one, and collections are not over.
     Closing,
-    /// Nothing begins that disturbs reads.
+    /// No work begins that disturbs reads.
     Deterministic,
 }
 

@@ -1,8 +1,8 @@
 //! The write buffer in time: what waits for room, when pages are flushed, and who hears of it.
 //!
-//! Nothing is decided ahead: a page stays in the buffer, where it can be overwritten, until a die that is free
-//! and does not collect asks for it. So the buffer writes to as many channels as have pages and are not
-//! collecting, and to no other.
+//! No flush is decided ahead: a page stays in the buffer, where it can be overwritten, until a die that is free and
+//! does not collect asks for it. So the buffer writes to as many channels as have pages and are not collecting, and to
+//! no other.
 
 use std::collections::VecDeque;
 
@@ -80,7 +80,7 @@ impl WriteBuffer {
         self.waits_for_room
     }
 
-    /// The same; from now on requests are accepted again.
+    /// Ends that pause, and returns whether there was one: requests are accepted again.
     pub(super) fn take_wait(&mut self) -> bool {
         std::mem::take(&mut self.waits_for_room)
     }

@@ -15,10 +15,10 @@ use super::{HINTS, LivesTally, Loss, NEVER, check, in_pages};
 /// Programs from one that fails to the next, at least. Each closes a unit early, and collections have to come in between.
 const APART: u64 = 400;
 
-/// How many runs there are, and where the power goes off.
+/// The number of runs, their lengths, and the places of the power cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// So many devices, each with a history of its own.
+    /// Number of devices, each with a history of its own.
     pub seeds: u64,
     /// Cuts of each, at instants drawn at random from a run.
     pub cuts: u64,

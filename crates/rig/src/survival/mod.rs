@@ -27,14 +27,14 @@ const HINTS: u32 = 5;
 /// A number of operations that no life reaches.
 const NEVER: u64 = u64::MAX;
 
-/// What goes wrong.
+/// The kind of fault in a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// A program fails.
     ProgramFailure,
     /// The power goes off before or during an operation.
     PowerCut,
-    /// The same, and once more at any operation of the recovery.
+    /// The power goes off before or during an operation, and once more at any operation of the recovery.
     SecondCut,
     /// A reprogram fails: the program of a page that is programmed already.
     ReprogramFailure,
@@ -63,7 +63,7 @@ pub struct Loss {
     pub seed: u64,
     /// The operation at which the fault came.
     pub at: u64,
-    /// Whether it came during the operation.
+    /// True if the fault came during the operation, not before it.
     pub during: bool,
     /// The logical page.
     pub lpn: u32,
@@ -73,12 +73,12 @@ pub struct Loss {
     pub found: u32,
 }
 
-/// What came of a series of lives.
+/// The outcome of a series of lives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LivesTally {
     /// Lives with a fault.
     pub runs: u64,
-    /// Those in which a promise was broken.
+    /// Lives in which a promise was broken.
     pub losing: u64,
     /// Of these, the ones in which blocks failed so thick that no room was left for what they held.
     pub exhausted: u64,
@@ -90,7 +90,7 @@ pub struct LivesTally {
     pub restarts: u64,
     /// Lives in which a page took more than it can: more reads of its block than the limit, or more errors than the ECC corrects.
     pub past_limits: u64,
-    /// What happened in the first of them.
+    /// The error of the first of them, and where its fault was.
     pub first_past: Option<String>,
     /// Operations of the lives without a fault.
     pub operations: u64,
@@ -100,10 +100,10 @@ pub struct LivesTally {
     pub done: Vec<Value>,
 }
 
-/// How many lives there are, how long they are, and where faults are put.
+/// The number and length of lives, and the places of their faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Lives {
-    /// So many lives.
+    /// Number of lives, each with a seed of its own; each is lived again for every fault.
     pub seeds: u64,
     /// Faults are so many operations apart, failures so many programs.
     pub stride: u64,
@@ -113,8 +113,8 @@ pub struct Lives {
     pub reads: u32,
     /// Host writes after the fault was survived, in user capacities.
     pub afterwards: f64,
-    /// Whether each fault is reached from the beginning of its life, not from a copy of the device shortly before it. What comes
-    /// of it is the same, and takes far longer.
+    /// True if each fault is reached from the beginning of its life, not from a copy of the device shortly before it.
+    /// The outcome is the same, and takes far longer.
     pub from_the_beginning: bool,
 }
 
@@ -141,7 +141,7 @@ impl LivesTally {
     }
 }
 
-/// What a restart costs: a device is aged as the configuration says, loses its power, and comes back.
+/// Measures the cost of a restart: ages a device as the configuration says, takes its power away, and restarts it.
 ///
 /// The result has `pages_read` (a spare area each), `erased_units`, `rescued_pages`, `restart_s` (the array reads
 /// of all spare areas, planes of a die together where the chips have multi-plane commands, dies in parallel;
@@ -536,7 +536,7 @@ impl Life<'_> {
     }
 }
 
-/// So many user capacities in pages.
+/// The pages of so many user capacities.
 fn in_pages(capacities: f64, pages: u32) -> u64 {
     (f64::from(pages) * capacities) as u64
 }

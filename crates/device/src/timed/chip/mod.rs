@@ -64,7 +64,7 @@ pub(in crate::timed) trait Feature: Sized {
     /// The feature; where it is not configured, without memory of its own.
     fn new(config: &Config, dies: u32, timing: &mut Timing) -> Self;
 
-    /// Nothing that it began is left to do.
+    /// True if no work that it began is left to do.
     fn is_over(&self) -> bool {
         true
     }
@@ -99,7 +99,7 @@ asked! {
     /// The array of a die has begun an erase for a domain, and is not done with it.
     any erases(context: &Context<'_, P>, die: Die, domain: Domain) -> bool;
 
-    /// Something of a die's work is left besides its command.
+    /// True if a die has work left besides its command.
     any has_more(context: &Context<'_, P>, die: Die) -> bool;
 
     /// A die may have a second command, which it has taken before its first one is over.

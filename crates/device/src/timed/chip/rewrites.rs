@@ -33,7 +33,7 @@ struct Rewrite {
 
 /// The pages of failed programs.
 pub(in crate::timed) struct Rewrites {
-    /// Those that are programmed anew, in the order in which they were placed.
+    /// Pages that are programmed anew, in the order in which they were placed.
     pages: Vec<Rewrite>,
     /// Writes whose page was lost, and had a newer version already: they are complete when that is programmed.
     superseded: Vec<TransactionId>,

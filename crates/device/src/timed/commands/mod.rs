@@ -23,10 +23,10 @@ use crate::device::Device;
 use crate::flash::Content;
 use crate::scheduler::{self, Patience, Scheduler};
 
-/// What a die does next.
+/// The next work of a die.
 #[derive(Clone, Copy)]
 pub(super) enum Action {
-    /// Nothing.
+    /// It does no work.
     Nothing,
     /// It reads this page.
     Read(TransactionId, Ppn),
@@ -43,7 +43,7 @@ pub(super) struct Commands {
     pub(super) scheduler: Scheduler,
     pub(super) schedule: GcSchedule,
     pub(super) collections: Collections,
-    /// Whether reads wait for a foreground GC of their die.
+    /// True if reads wait for a foreground GC of their die.
     gc_holds_reads: bool,
     /// How long reads may go before other work, where that is bounded.
     patience: Option<Box<Patience>>,

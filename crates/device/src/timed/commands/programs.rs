@@ -112,7 +112,8 @@ impl Commands {
         true
     }
 
-    /// The same where the domain was just prepared for the write. Asked anew, it may have something else to do first.
+    /// Programs from a shared queue, where the domain was just prepared for the write. Asked anew, it may have
+    /// something else to do first.
     pub(in crate::timed) fn program_prepared(
         &mut self,
         context: &mut Context<'_, impl Plan>,

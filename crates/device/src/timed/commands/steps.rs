@@ -149,7 +149,7 @@ impl Commands {
         }
     }
 
-    /// Whether the schedule lets a domain's collection go on.
+    /// True if the schedule lets a domain's collection go on.
     #[inline]
     fn goes(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
         self.schedule.is_threshold(&context.plan)

@@ -94,7 +94,7 @@ impl Commands {
         shared.map_or(choice, |view| choice.with(view))
     }
 
-    /// What a domain of a die could do that stands so.
+    /// The work that a domain of a die could do, where it stands so.
     #[inline(always)]
     fn view(
         &self,

@@ -20,7 +20,7 @@ pub(super) struct Controller {
     commands: Lane<IncomingRequest>,
     /// Pages of them.
     pages: u32,
-    /// How many of them are no reads.
+    /// The number of commands that are no reads.
     others: u32,
 }
 

@@ -30,12 +30,12 @@ impl<T> Lane<T> {
         Lane { until: Instant::ZERO, under_way: VecDeque::new(), is_timed: false }
     }
 
-    /// Nothing is under way.
+    /// True if the lane is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Something begins to pass, when all before it has passed.
+    /// Sends an item, which begins to pass when all before it have passed.
     pub(super) fn send(&mut self, now: Instant, takes: Duration, what: T) {
         self.join(self.until.max(now) + takes, what);
     }

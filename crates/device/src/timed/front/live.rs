@@ -22,7 +22,7 @@ pub trait LiveHost {
 
 /// The host outside, and which requests of it the device has.
 pub(in crate::timed) struct Live {
-    /// Nothing looks at it while dies choose.
+    /// The host. No code looks at it while dies choose.
     host: AssertUnwindSafe<Box<dyn LiveHost>>,
     came: VecDeque<(Request, u64)>,
     /// Of requests that are drawn and have not entered the device.

@@ -68,7 +68,7 @@ impl Front {
         of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
     }
 
-    /// Something comes to a lane, or has passed it.
+    /// Notes that commands or data come to a lane, or have passed it.
     fn note_change(&mut self, lane: usize) {
         self.changed |= 1 << lane;
     }

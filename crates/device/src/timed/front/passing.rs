@@ -40,8 +40,8 @@ impl Host {
         }
     }
 
-    /// Something has passed a lane. Returns whether requests may have come in by that, or commands gone on, besides reads: these
-    /// change nothing for others that the host sends.
+    /// Goes on after commands or data have passed a lane. Returns whether requests may have come in by that, or
+    /// commands gone on, besides reads: these change nothing for others that the host sends.
     pub(in crate::timed) fn passed(&mut self, context: &mut Context<'_, impl Plan>, lane: usize) -> bool {
         self.front.note_change(lane);
         match lane {

@@ -35,7 +35,7 @@ impl ReadRanges {
         self.0[read.number() as usize] = (from as u32, to as u32);
     }
 
-    /// How many bytes a read wants.
+    /// The number of bytes that a read wants.
     pub(in crate::timed) fn bytes(&self, read: TransactionId) -> u64 {
         let (from, to) = self.0[read.number() as usize];
         u64::from(to - from)

@@ -19,7 +19,7 @@ const MOST_AT_ONCE: u32 = 1 << 20;
 /// The requests that a tenant sends, and how many of them are not complete.
 struct SubmissionQueue {
     drawn: VecDeque<Request>,
-    /// Nothing comes any more.
+    /// True if no request comes any more.
     is_over: bool,
     /// It goes on for as long as those that have an end.
     has_end: bool,

@@ -81,7 +81,8 @@ impl DieChoice {
         Some(DieChoice { awaits_correction: false, best })
     }
 
-    /// The same for domains that share a queue, whose first write has that age and goes to `domain`, if one takes it.
+    /// The choice of a die whose domains share a queue. The first write in it has that age and goes to `domain`, if one
+    /// takes it.
     #[inline(always)]
     pub(in crate::timed) fn of_sharing(
         least: (Urgency, Domain),

@@ -27,7 +27,7 @@ pub(super) enum Reached {
 pub(super) struct Booking {
     pub(super) stage: Reached,
     pub(super) pages: PlainPages,
-    /// So many pages are sent before one may be booked again.
+    /// Pages that the die sends before one may be booked again.
     pub(super) skips: u8,
     pub(super) channel: u32,
     pub(super) domain: Domain,
@@ -83,7 +83,7 @@ impl Bookings {
         Bookings { dies: geometry.all_dies().map(none).collect(), channels }
     }
 
-    /// Something may be booked.
+    /// True if work may be booked.
     #[inline(always)]
     pub(in crate::timed) fn are_on(&self) -> bool {
         !self.dies.is_empty()

@@ -45,7 +45,7 @@ impl PagesAgain {
 #[derive(Clone)]
 pub(super) struct Again {
     next: PagesAgain,
-    /// Those of the read that followed in cache mode, whose addresses do not fit those of the one before.
+    /// Pages of the read that followed in cache mode, whose addresses do not fit those of the one before.
     behind: PagesAgain,
     /// Pages of the die's command that fail are of those.
     is_behind: bool,

@@ -158,7 +158,8 @@ fn settle_and_find_write(
     find_write(context, die, &stands)
 }
 
-/// The same where the domains stand so. Preparing the write of one may have begun a collection in another, which fills its time.
+/// The domain of a die with the oldest write that can be programmed, where the domains stand so. Preparing the write of
+/// one may have begun a collection in another, which fills its time.
 fn find_write(context: &Context<'_>, die: Die, stands: &[Stand; MAX_PLANES]) -> Option<Domain> {
     let domains = context.device.flash.geometry().domains_of_die(die).zip(stands);
     let written = domains.filter(|&(domain, stand)| *stand == Stand::Writes && may_program(context, die, domain));

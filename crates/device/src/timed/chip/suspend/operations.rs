@@ -33,7 +33,7 @@ struct Operation {
     until: Instant,
     /// The line of timers of that end.
     line: Line,
-    /// What is left of it while it is suspended.
+    /// The time that it still takes, while it is suspended.
     rest: Duration,
     /// Programs that went before it since it was suspended.
     programs: u32,
@@ -89,7 +89,7 @@ impl Operations {
         Operations { limits, operations: vec![Operation::NONE; dies as usize], places, ready }
     }
 
-    /// Whether a die has an operation that may be suspended, or is.
+    /// True if a die has an operation that is suspended or may be.
     #[inline]
     pub(super) fn has(&self, die: Die) -> bool {
         self.operations.get(die.index()).is_some_and(|it| it.state != State::None)
@@ -100,15 +100,15 @@ impl Operations {
         self.limits[self.operations[die.index()].command.kind() as usize].expect("it may be suspended")
     }
 
-    /// Whether the next command of a die may be suspended. A copyback is not: the page that it read lies in the register that reads
-    /// need. Nor is a program beside what is suspended itself.
+    /// True if the next command of a die may be suspended. A copyback is not: the page that it read lies in the
+    /// register that reads need. Nor is a program beside what is suspended itself.
     #[inline]
     pub(super) fn concern(&self, die: Die, command: &Command) -> bool {
         self.limits[command.kind() as usize].is_some() && command.sources().is_empty() && !self.is_suspended(die)
     }
 
-    /// Whether pages of the host may be programmed before what a die's array works on or has suspended: an erase, which does not
-    /// wait for too many already.
+    /// True if pages of the host may be programmed before the operation that a die's array works on or has suspended.
+    /// Such an operation is an erase, and has let fewer programs by than it may.
     pub(super) fn let_writes_by(&self, die: Die) -> bool {
         self.operations.get(die.index()).is_some_and(|it| {
             let limits = self.limits[it.command.kind() as usize];
@@ -148,7 +148,7 @@ impl Operations {
         ready.is_some_and(|program| program.ppns().any(|of| of == ppn))
     }
 
-    /// Whether what a die's array works on or has suspended is for that domain.
+    /// True if the operation that a die's array works on or has suspended is for that domain.
     pub(super) fn is_for(&self, die: Die, domain: Domain) -> bool {
         let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
             return false;
@@ -175,13 +175,13 @@ impl Operations {
         operation.command = *command;
     }
 
-    /// Whether a die's array works on an operation that may be suspended.
+    /// True if a die's array works on an operation that may be suspended.
     #[inline]
     pub(super) fn runs(&self, die: Die) -> bool {
         self.operations.get(die.index()).is_some_and(|it| matches!(it.state, State::Runs | State::Awaited))
     }
 
-    /// Whether an operation of a die is suspended.
+    /// True if an operation of a die is suspended.
     #[inline]
     pub(super) fn is_suspended(&self, die: Die) -> bool {
         self.operations.get(die.index()).is_some_and(|it| matches!(it.state, State::Stops | State::Suspended))
@@ -267,13 +267,13 @@ impl Operations {
         operation.from
     }
 
-    /// Whether all operations have ended.
+    /// True if all operations have ended.
     pub(super) fn are_over(&self) -> bool {
         let are_none = self.operations.iter().all(|operation| operation.state == State::None);
         are_none && self.ready.iter().all(Option::is_none)
     }
 
-    /// Whether a page cannot be read before the operation of its die has ended.
+    /// True if a page cannot be read before the operation of its die has ended.
     #[inline]
     pub(super) fn bar(&self, flash: &Flash, die: Die, ppn: Ppn) -> bool {
         let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
