@@ -7,7 +7,7 @@ use crate::units::Duration;
 pub static READ: FeatureKey = FeatureKey {
     key: "cache_read",
     noun: "cache read",
-    doc: "Whether a die reads the next page while data of the last one leave it (executor `timed`).",
+    doc: "Cache reads: a die reads the next page while data of the last one leave it (executor `timed`).",
     choices: &[
         Choice { name: "off", doc: "A die reads when the data of its last read have left.", params: &[] },
         Choice {
@@ -22,7 +22,7 @@ pub static READ: FeatureKey = FeatureKey {
 pub static PROGRAM: FeatureKey = FeatureKey {
     key: "cache_program",
     noun: "cache program",
-    doc: "Whether a die takes the data of the next program while it programs (executor `timed`).",
+    doc: "Cache programs: a die takes the data of the next program while it programs (executor `timed`).",
     choices: &[
         Choice { name: "off", doc: "A die takes data when its last program is done.", params: &[] },
         Choice {

@@ -7,7 +7,7 @@ use crate::units::Duration;
 pub static PROGRAMMING: FeatureKey = FeatureKey {
     key: "programming",
     noun: "way of programming",
-    doc: "Whether pages are programmed one by one or a wordline at a time; `device.timing.program` is the time of either.",
+    doc: "Unit of a program: one page, or a wordline at a time; `device.timing.program` is the time of either.",
     choices: &[
         Choice { name: "page", doc: "Every page by itself, with the program time of its type.", params: &[] },
         Choice {

@@ -7,7 +7,7 @@ use crate::ids::Die;
 pub static SLOW_DIE: FeatureKey = FeatureKey {
     key: "slow_die",
     noun: "slow die",
-    doc: "Whether the array of one die takes longer than the others (executor `timed`).",
+    doc: "A die whose array takes longer than those of the others (executor `timed`).",
     choices: &[
         Choice { name: "none", doc: "All dies take the same times.", params: &[] },
         Choice {
@@ -23,7 +23,7 @@ pub static SLOW_DIE: FeatureKey = FeatureKey {
                 Param {
                     name: "factor",
                     kind: ParamKind::Number { default: 4.0, min: 1.0, max: 1000.0 },
-                    doc: "How many times as long its array takes. The default is an assumption.",
+                    doc: "Time of its array as a multiple of that of the others. The default is an assumption.",
                 },
             ],
         },

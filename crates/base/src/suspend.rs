@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_us(1_000_000);
 pub static PROGRAM: FeatureKey = FeatureKey {
     key: "program_suspend",
     noun: "suspend of programs",
-    doc: "Whether a program is suspended where reads of the host wait for its die (executor `timed`).",
+    doc: "Suspends of programs, where reads of the host wait for the die (executor `timed`).",
     choices: &[
         OFF,
         Choice {
@@ -26,7 +26,8 @@ pub static PROGRAM: FeatureKey = FeatureKey {
 pub static ERASE: FeatureKey = FeatureKey {
     key: "erase_suspend",
     noun: "suspend of erases",
-    doc: "The same of an erase; for writes of the host too, if that is chosen.",
+    doc: "Suspends of erases, where reads of the host wait for the die, or writes too, if that is chosen (executor \
+          `timed`).",
     choices: &[
         OFF,
         Choice {

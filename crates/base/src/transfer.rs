@@ -16,7 +16,8 @@ pub static READ_TRANSFER: FeatureKey = FeatureKey {
             params: &[Param {
                 name: "codeword",
                 kind: ParamKind::Size { default: 4096, min: 512, max: 1 << 20 },
-                doc: "What is corrected, and so sent, together; a page is a whole number of them.",
+                doc: "Size of a codeword, which is corrected, and so sent, as a whole; a page is a whole number of \
+                      them.",
             }],
         },
     ],

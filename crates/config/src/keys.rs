@@ -139,7 +139,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
          own name.",
     ),
     ("host", "How requests are issued."),
-    ("workload", "What the host asks for: a trace or a generator, and when it ends."),
+    ("workload", "The requests of the host: a trace or a generator, and when it ends."),
     ("run", "Executor, seed, checks, and how the device is aged before the run (never counted in the results)."),
 ];
 
@@ -305,24 +305,37 @@ const BEFORE_FTL: &[Key] = &[
          P/E cycles: the most of each band, ascending. More worn blocks take none.",
     ),
     key("device.wear", "copyback_best", THRESHOLDS, "", "Copyback thresholds of the best blocks, one per band."),
-    key("device.wear", "copyback_median", THRESHOLDS, "", "Those of median blocks; none above the best blocks'."),
-    key("device.wear", "copyback_worst", THRESHOLDS, "", "Those of the worst blocks; none above the median blocks'."),
+    key(
+        "device.wear",
+        "copyback_median",
+        THRESHOLDS,
+        "",
+        "Copyback thresholds of median blocks; none above the best blocks'.",
+    ),
+    key(
+        "device.wear",
+        "copyback_worst",
+        THRESHOLDS,
+        "",
+        "Copyback thresholds of the worst blocks; none above the median blocks'.",
+    ),
     key(
         "device.wear",
         "read_limit",
         Kind::ReadLimit,
         "\"none\"",
-        "How many page reads of its block a page takes after it was programmed (read disturb), with all levels of its cells in \
-         use, and where its wordline has guard levels, which is low density. The run fails at the first read past the limit: \
-         see `ftl.read_disturb`. `none`: reads disturb nothing. `cell`: what is published for `device.cell`: slc [1000000, \
-         1000000], mlc [100000, 1000000], tlc [10000, 100000].",
+        "Number of page reads of its block that a page takes after it was programmed (read disturb): with all levels \
+         of its cells in use, and where its wordline has guard levels, which is low density. The run fails at the \
+         first read past the limit: see `ftl.read_disturb`. `none`: reads disturb nothing. `cell`: what is published \
+         for `device.cell`: slc [1000000, 1000000], mlc [100000, 1000000], tlc [10000, 100000].",
     ),
     key(
         "device.wear",
         "reprogram_restarts",
         Kind::Bool,
         "false",
-        "Whether reads count anew once all wordlines of a full block are reprogrammed to low density.",
+        "`true`: reads count anew once all wordlines of a full block are reprogrammed to low density; `false`: they \
+         count on.",
     ),
     key(
         "device.wear",
@@ -447,7 +460,7 @@ pub(crate) const TENANT_KEYS: &[Key] = &[
         "think_after",
         count(0, 1 << 32),
         "0",
-        "So many requests are sent, all of them have to complete, and `think` passes before the next one; 0: each place thinks by itself.",
+        "Number of requests after which `think` passes, once all of them are complete; 0: each place thinks by itself.",
     ),
     key(
         "tenant",
@@ -526,8 +539,8 @@ const AFTER_FTL: &[Key] = &[
         "command_time",
         Kind::Time { min: 0, max: SECOND },
         "\"0ns\"",
-        "What the controller takes for each command of the host (executor `timed`): its fetch, the firmware's work, its completion. It is \
-         added to the latency of every request; commands are under way at the same time.",
+        "Time that the controller takes for each command of the host (executor `timed`): its fetch, the firmware's \
+         work, its completion. It is added to the latency of every request; commands are under way at the same time.",
     ),
     key(
         "host",
@@ -626,7 +639,7 @@ const AFTER_FTL: &[Key] = &[
         "poisson",
         Kind::Bool,
         "false",
-        "Whether the intervals are exponentially distributed (a Poisson process) instead of equal (generator).",
+        "`true`: the intervals are exponentially distributed (a Poisson process); `false`: they are equal (generator).",
     ),
     key(
         "workload",
@@ -684,15 +697,15 @@ const AFTER_FTL: &[Key] = &[
         "discards",
         Kind::Word(names::<Discards>),
         "\"trim\"",
-        "What the trace's discards do (trace): `trim` unmaps their pages, `ignore` leaves them out and counts them, as \
-         a host that mounts without discards.",
+        "Effect of the trace's discards (trace): `trim` unmaps their pages, `ignore` leaves them out and counts them, \
+         as a host that mounts without discards.",
     ),
     key(
         "workload",
         "skip_bad",
         Kind::Bool,
         "false",
-        "Whether lines that cannot be read are skipped and counted, instead of stopping at the first (trace).",
+        "`true`: lines that cannot be read are skipped and counted; `false`: the run stops at the first (trace).",
     ),
     key(
         "workload",
@@ -738,22 +751,22 @@ const AFTER_FTL: &[Key] = &[
         "payload",
         Kind::Word(names::<Payload>),
         "\"none\"",
-        "What a page stores: nothing, or a stamp of 8 bytes that shows lost and stale data.",
+        "Content of a page: nothing, or a stamp of 8 bytes that shows lost and stale data.",
     ),
     key(
         "run",
         "latency_parts",
         Kind::Bool,
         "false",
-        "Whether the latencies of reads and writes are split by what they waited for (`timed`), for `ftlab explain-tail` and \
-         the table `latency_parts`. The figures are the same with it; the run takes longer.",
+        "`true`: the latencies of reads and writes are split by what they waited for (`timed`), for `ftlab \
+         explain-tail` and the table `latency_parts`. The figures are the same with it; the run takes longer.",
     ),
     key(
         "run",
         "per_request",
         Kind::Bool,
         "false",
-        "Whether the results have a row for every read and write (`timed`), with the parts of its latency: the table \
+        "`true`: the results have a row for every read and write (`timed`), with the parts of its latency: the table \
          `requests`. Takes some 900 bytes of memory for each.",
     ),
     key(

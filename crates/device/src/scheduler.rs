@@ -10,8 +10,8 @@ use base::{Choice, Die, Duration, Instant, Param, ParamKind, Seam, Selection};
 const GC: Param = Param::word(
     "gc",
     &["preemptible", "non-preemptible"],
-    "Whether reads are served between two steps of a foreground GC of their die, or wait until its victim is erased (Lee et \
-     al. 2011).",
+    "Reads that wait for a die with a foreground GC: served between two of its steps, or only when its victim is \
+     erased (Lee et al. 2011).",
 );
 
 const MAX_WAIT: Param = Param {

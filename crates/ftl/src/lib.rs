@@ -60,7 +60,7 @@ use base::{Choice, Param, ParamKind, Seam};
 /// Channel binding.
 pub static BINDING: Seam = Seam {
     key: "binding",
-    doc: "Whether the LPN fixes the channel; follows from the allocation.",
+    doc: "Binding of a page to a channel by its LPN; follows from the allocation.",
     choices: &[
         Choice { name: "static", doc: "A formula of the LPN names the channel (the static orders).", params: &[] },
         Choice { name: "dynamic", doc: "Any free channel takes the page (F, D, F2).", params: &[] },
@@ -104,7 +104,7 @@ pub static RECLAIM_UNIT: Seam = Seam {
             params: &[Param::word(
                 "over",
                 &["channels", "planes", "channels-and-planes"],
-                "What is in step: all channels, the planes of each die, or both.",
+                "Parts that work in step: all channels, the planes of each die, or both.",
             )],
         },
     ],

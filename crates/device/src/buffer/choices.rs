@@ -39,9 +39,9 @@ const PARAMS: &[Param] = &[
     Param::word(
         "power_loss",
         &["volatile", "protected"],
-        "What becomes of it when the power goes off. `volatile`: it is lost, so a FLUSH waits until all that is buffered is \
-         programmed, and a write with FUA until it is; `protected`: capacitors give the time to save it, and both are done at \
-         once.",
+        "Fate of the buffer when the power goes off. `volatile`: it is lost, so a FLUSH waits until all that is \
+         buffered is programmed, and a write with FUA until it is; `protected`: capacitors give the time to save it, \
+         and both are done at once.",
     ),
     Param {
         name: "atomic_write",

@@ -17,7 +17,8 @@ static DEALLOCATED_READS: &[Choice] = &[
 /// The seam, for the configuration reader.
 pub(crate) static DLFEAT: Seam = Seam {
     key: "deallocated_reads",
-    doc: "What a read of a sector returns that was discarded, or never written (DLFEAT). Executors without bytes only say so.",
+    doc: "Content that a read returns of a sector that was discarded, or never written (DLFEAT). Executors without \
+          bytes only say so.",
     choices: DEALLOCATED_READS,
 };
 

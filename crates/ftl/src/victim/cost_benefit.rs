@@ -60,13 +60,13 @@ impl CostBenefit {
             Param::word(
                 "age",
                 &["changed", "filled"],
-                "What the age of a block is counted from: `changed`, its last change, an invalidation included; `filled`, \
-                 the program of its last page.",
+                "Event from which the age of a block is counted: `changed`, its last change, an invalidation included; \
+                 `filled`, the program of its last page.",
             ),
             Param::word(
                 "growth",
                 &["linear", "root"],
-                "What counts of the age: `linear`, all of it; `root`, its square root, as in SepBIT's simulator.",
+                "Term of the age: `linear`, the age itself; `root`, its square root, as in SepBIT's simulator.",
             ),
         ],
     };

@@ -22,7 +22,7 @@ impl Rga {
         params: &[Param {
             name: "d",
             kind: ParamKind::Integer { default: 10, min: 1, max: 65_536 },
-            doc: "How many units are drawn, with replacement.",
+            doc: "Number of units that are drawn, with replacement.",
         }],
     };
 

@@ -53,7 +53,7 @@ pub static SEAM: Seam = Seam {
             params: &[Param {
                 name: "metadata",
                 kind: ParamKind::Flag { default: false },
-                doc: "Whether the counts are kept in flash too: the last page of each block holds those of the others.",
+                doc: "`true`: the counts are kept in flash too: the last page of each block holds those of the others.",
             }],
         },
         Choice {
@@ -73,8 +73,9 @@ pub static SEAM: Seam = Seam {
                 Param {
                     name: "selector",
                     kind: ParamKind::Flag { default: false },
-                    doc: "Whether collections that the host does not wait for move pages off the chip while the write buffer is \
-                          not too full, which restores their quota; `false`: copyback wherever the quota allows it (rcFTL-).",
+                    doc: "`true`: collections that the host does not wait for move pages off the chip while the write \
+                          buffer is not too full, which restores their quota; `false`: copyback wherever the quota \
+                          allows it (rcFTL-).",
                 },
                 Param {
                     name: "fill",

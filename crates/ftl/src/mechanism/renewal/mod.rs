@@ -55,7 +55,8 @@ static CHOICES: &[Choice] = &[
     },
     Choice {
         name: "patrol",
-        doc: "The same, and each page with data of a full block is read once in a period for that alone (patrol scrub).",
+        doc: "As `errors`; besides, each page with data of a full block is read once in a period for that alone \
+              (patrol scrub).",
         params: &[days("period", 14, "Time in which all pages are read once."), RETRIES, LEAST_AGE],
     },
 ];

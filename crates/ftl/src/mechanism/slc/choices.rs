@@ -22,7 +22,7 @@ const LEAVE: Param = Param {
 const WHEN_FULL: Param = Param::word(
     "when_full",
     &["direct", "fold-through"],
-    "What a write does that finds the cache full. `direct`: it goes to blocks at full density; `fold-through`: it waits until a \
+    "A write that finds the cache full. `direct`: it goes to blocks at full density; `fold-through`: it waits until a \
      block of the cache was folded.",
 );
 const FOLD_DOC: &str = "When blocks of the cache are folded besides: `mark`: before a write, as long as less than `low_mark` of the cache is \

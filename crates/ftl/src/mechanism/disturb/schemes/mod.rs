@@ -30,7 +30,7 @@ const ATTRIBUTION: Param = Param::word(
 const BLOCKS_READS: Param = Param {
     name: "blocks_reads",
     kind: ParamKind::Flag { default: false },
-    doc: "Whether reads of a plane wait until its refresh is over, as in the simulator of the paper.",
+    doc: "`true`: reads of a plane wait until its refresh is over, as in the simulator of the paper.",
 };
 const MONITOR: Param = share("monitor", 0.1, "Share of a plane's blocks whose pages have read counters, at most.");
 const FULL: Param = Param::word(
@@ -52,7 +52,7 @@ const AVERAGE: Param = Param::word(
 static CHOICES: &[Choice] = &[
     Choice {
         name: "ignore",
-        doc: "Nothing is done. Where blocks have a `read_limit`, the run fails at the first read past it.",
+        doc: "No measure is taken. Where blocks have a `read_limit`, the run fails at the first read past it.",
         params: &[],
     },
     refresh::CHOICE,
@@ -65,7 +65,7 @@ static CHOICES: &[Choice] = &[
 /// The seam, for the configuration reader.
 pub static SEAM: Seam = Seam {
     key: "read_disturb",
-    doc: "What is done about pages that are read often: every read of a block disturbs its other pages.",
+    doc: "Measure against read disturb: every read of a block disturbs its other pages.",
     choices: CHOICES,
 };
 
