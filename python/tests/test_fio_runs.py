@@ -240,6 +240,22 @@ def test_the_first_that_is_done_ends_the_others(tiny: Path) -> None:
     assert len(told["jobs"]) == 2 and any("never begin" in note for note in told["ftlab"]["notes"])
 
 
+def test_a_job_ends_when_its_figures_are_steady(tiny: Path) -> None:
+    job = "[a]\nrw=randread\nbs=4k\ntime_based\nruntime=9\nss=iops:10%\nss_ramp=1\n"
+    slow = {"run.precondition": "none", "host.command_time": "1ms"}
+    result, told = running.run(tiny, JobFile(job + "ss_dur=2\n"), sets=slow)
+    (found,) = told["jobs"]
+    assert found["steadystate"] == {"ss": "iops:10%", "duration": 2, "attained": 1}
+    assert 3000 <= found["job_runtime"] < 3010 and 3.0 <= result.summary["tenants"][0]["steady_s"] < 3.01
+    # Nothing is below no limit; and without a window fio does not look.
+    _, told = running.run(tiny, JobFile((job + "ss_dur=2\n").replace("10%", "0")), sets=slow)
+    assert told["jobs"][0]["steadystate"]["attained"] == 0 and 8990 <= told["jobs"][0]["job_runtime"] <= 9010
+    left_out = plan(JobFile(job), 1 << 20)
+    assert any("`steadystate` has no `steadystate_duration`" in note for note in left_out.notes)
+    with pytest.raises(ftlab.InputError, match="cannot be `lat:1%`"):
+        plan(JobFile((job + "ss_dur=2\n").replace("iops:10%", "lat:1%")), 1 << 20)
+
+
 def test_places_are_filled_in_groups(tiny: Path) -> None:
     text = "[a]\nioengine=libaio\niodepth=8\niodepth_batch_complete_min=8\nrw=read\nbs=4k\nsize=256k\n"
     rows, _ = rows_of(text, tiny, "host.command_time=10us")

@@ -504,6 +504,28 @@ pub(crate) const TENANT_KEYS: &[Key] = &[
         "\"0ns\"",
         "Requests that it sends in this time after its start are not in its figures; its WAF has all its pages.",
     ),
+    key(
+        "tenant",
+        "steady",
+        Kind::Text,
+        "",
+        "It sends no more once its figures are steady, as fio's `steadystate`: `iops`, `iops_slope`, `bw` or `bw_slope`, a colon, and a limit, \
+    for example `iops_slope:0.3%`. Tenants that are `joined` to it are judged and end with it.",
+    ),
+    key(
+        "tenant",
+        "steady_window",
+        Kind::Time { min: 1_000_000_000, max: 24 * TIME_MAX },
+        "\"60s\"",
+        "The seconds of samples that `steady` looks at, one for each.",
+    ),
+    key(
+        "tenant",
+        "steady_ramp",
+        Kind::Time { min: 0, max: 24 * TIME_MAX },
+        "\"0ns\"",
+        "So long after its start `steady` takes no samples.",
+    ),
 ];
 
 const AFTER_FTL: &[Key] = &[

@@ -385,8 +385,58 @@ pub struct Tenant {
     pub duration: Option<Duration>,
     /// Requests of so long after its start are not in its figures.
     pub ramp: Duration,
+    /// It sends no more once its figures are steady, and with it those that are joined to it.
+    pub steady: Option<Steady>,
     /// Its requests, in addresses of its namespace. Without an end it goes on for as long as the others.
     pub workload: Workload,
+}
+
+/// The figure that is to be steady.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SteadyFigure {
+    /// The largest deviation of requests a second from their mean.
+    Iops,
+    /// The slope of requests a second.
+    IopsSlope,
+    /// The largest deviation of bytes a second from their mean.
+    Bw,
+    /// The slope of bytes a second.
+    BwSlope,
+}
+
+impl SteadyFigure {
+    /// All of them, with fio's words.
+    pub const ALL: [(&'static str, SteadyFigure); 4] = [
+        ("iops", SteadyFigure::Iops),
+        ("iops_slope", SteadyFigure::IopsSlope),
+        ("bw", SteadyFigure::Bw),
+        ("bw_slope", SteadyFigure::BwSlope),
+    ];
+
+    /// True for a figure of bytes.
+    pub fn is_of_bytes(self) -> bool {
+        matches!(self, SteadyFigure::Bw | SteadyFigure::BwSlope)
+    }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        SteadyFigure::ALL.iter().find(|(_, figure)| *figure == self).expect("all have one").0
+    }
+}
+
+/// When figures count as steady.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steady {
+    /// What is looked at.
+    pub figure: SteadyFigure,
+    /// It is below that.
+    pub limit: f64,
+    /// The limit is in per cent of the mean.
+    pub is_share: bool,
+    /// The time that is looked at, whole seconds.
+    pub window: Duration,
+    /// So long after the start nothing is looked at.
+    pub ramp: Duration,
 }
 
 /// A part of the addresses.

@@ -10,7 +10,7 @@ use base::Duration;
 use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean};
 use crate::document::{KeyValue, Node, Value};
 use crate::keys::{SOURCES, TENANT_KEYS, Word};
-use crate::model::{Executor, Host, Namespace, Priority, Replay, Source, Tenant, Workload};
+use crate::model::{Executor, Host, Namespace, Priority, Replay, Source, Steady, SteadyFigure, Tenant, Workload};
 use crate::reader::Reader;
 use crate::resolve;
 use crate::tree::{Leaf, Tree};
@@ -334,6 +334,7 @@ fn tenant(
         let label = format!("it is over after {}; expected less", print_time(duration));
         part.refuse("tenant.ramp", "`tenant.ramp` leaves nothing to measure", label);
     }
+    let steady = steady(part);
     let ends = ["workload.requests", "workload.volume", "workload.trace", "tenant.duration"];
     let has_end = ends.iter().any(|path| part.tree.has(path)) || part.tree.has("workload.job");
     if priority == Some(Priority::Urgent) && !has_end {
@@ -366,10 +367,40 @@ fn tenant(
         ends_others: ends_others?,
         duration,
         ramp: ramp?,
+        steady: steady?,
         replay,
         queue_depth: queue_depth?,
         workload,
     })
+}
+
+/// When its figures are steady.
+fn steady(part: &mut Reader<'_>) -> Option<Option<Steady>> {
+    const PATH: &str = "tenant.steady";
+    let (window, ramp) = (part.time("tenant.steady_window")?, part.time("tenant.steady_ramp")?);
+    if !part.tree.has(PATH) {
+        for path in ["tenant.steady_window", "tenant.steady_ramp"] {
+            if part.tree.has(path) {
+                let label = "expected `steady` as well, such as \"iops_slope:0.3%\", or no such key";
+                part.refuse(path, format!("`{path}` has no effect without `{PATH}`"), label);
+            }
+        }
+        return Some(None);
+    }
+    let text = part.text(PATH)?;
+    let found = text.split_once(':').and_then(|(word, limit)| {
+        let (_, figure) = *SteadyFigure::ALL.iter().find(|(name, _)| *name == word)?;
+        let (number, is_share) = limit.strip_suffix('%').map_or((limit, false), |number| (number, true));
+        let limit: f64 = number.parse().ok().filter(|limit: &f64| limit.is_finite() && *limit >= 0.0)?;
+        Some(Steady { figure, limit, is_share, window, ramp })
+    });
+    if found.is_none() {
+        let label =
+            "expected `iops`, `iops_slope`, `bw` or `bw_slope`, a colon and a limit, such as \"iops_slope:0.3%\"";
+        part.refuse(PATH, format!("`{PATH}` cannot be \"{}\"", clean(&text)), label);
+        return None;
+    }
+    Some(found)
 }
 
 /// The places of the tenants that it waits for.
@@ -515,5 +546,13 @@ pub(crate) fn printed(tenant: &Tenant, all: &[Tenant], is_weighted: bool) -> Vec
     keys.extend(tenant.ends_others.then_some(("ends_others", json!(true))));
     keys.extend(tenant.duration.map(|duration| ("duration", json!(print_time(duration)))));
     keys.push(("ramp", json!(print_time(tenant.ramp))));
+    if let Some(Steady { figure, limit, is_share, window, ramp }) = tenant.steady {
+        let limit = format!("{}:{limit}{}", figure.word(), if is_share { "%" } else { "" });
+        keys.extend([
+            ("steady", json!(limit)),
+            ("steady_window", json!(print_time(window))),
+            ("steady_ramp", json!(print_time(ramp))),
+        ]);
+    }
     keys
 }

@@ -574,6 +574,8 @@ fn tenants() {
         "preset = \"tbm-small\"\n[host]\nreplay = \"paced\"\n".into(),
         one("replay = \"open\"\nthink = \"1ms\""),
         one("duration = \"1s\"\nramp = \"1s\""),
+        one("steady = \"lat:1%\""),
+        one("steady_window = \"2s\""),
     ];
     let mut messages = texts(&cases.iter().map(String::as_str).collect::<Vec<_>>());
     for set in ["tenant.oen.weight=2", "tenant.one.weight=0", "tenant.one=3"] {

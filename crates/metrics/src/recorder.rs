@@ -213,6 +213,11 @@ impl Recorder {
         }
     }
 
+    /// The figures of a tenant are steady, by which it ends.
+    pub fn tenant_is_steady(&mut self, tenant: usize, at: Instant) {
+        self.tenants.each[tenant].is_steady(at);
+    }
+
     /// A page was placed for the host, or a copy of one.
     #[inline]
     pub fn placed_of_tenant(&mut self, lpn: Lpn, is_copy: bool) {

@@ -23,6 +23,8 @@ pub struct TenantFigures {
     from: Instant,
     /// When its last read, write or trim was complete.
     end: Instant,
+    /// When its figures were steady, if it ended by that.
+    steady: Option<Instant>,
     /// The logical pages that are its own, if there are any.
     own: Option<Range<Lpn>>,
     /// Its pages that were placed for the host, copies of them, and the bytes that it wrote, in all of the run.
@@ -46,6 +48,7 @@ impl TenantFigures {
             bytes_trimmed: 0,
             from,
             end: Instant::ZERO,
+            steady: None,
             own,
             placed: [0; 3],
         }
@@ -59,6 +62,11 @@ impl TenantFigures {
     /// It waited for others, and its requests count from then on.
     pub(crate) fn begins(&mut self, from: Instant) {
         self.from = from;
+    }
+
+    /// Its figures are steady, by which it ends.
+    pub(crate) fn is_steady(&mut self, at: Instant) {
+        self.steady = Some(at);
     }
 
     /// A request of `bytes` bytes that was sent at `sent` is complete.
@@ -108,6 +116,7 @@ impl TenantFigures {
             "bytes_written": self.bytes_written,
             "bytes_trimmed": self.bytes_trimmed,
             "simulated_s": (elapsed_ns > 0).then_some(elapsed_ns as f64 / 1e9),
+            "steady_s": self.steady.map(Instant::seconds),
             "iops": per_second(read.count() + write.count()),
             "throughput_mb_s": per_second(self.bytes_read + self.bytes_written).map(|bytes| bytes / 1e6),
             "copied_pages": self.own.as_ref().map(|_| copies),

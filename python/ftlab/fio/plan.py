@@ -185,6 +185,9 @@ def _tenants(file: JobFile, streams: Sequence[Stream]) -> Iterable[dict[str, Any
             tenant["joined"] = True
         tenant |= {**stream.source, **stream.hints, "queue_depth": stream.depth}
         tenant |= {"replay": "paced" if stream.is_paced else "closed", **stream.pause}
+        if "joined" not in tenant:
+            # The jobs of a group are judged together, by the words of the first.
+            tenant |= stream.steady
         times = {"start": stream.delay_us, "ramp": stream.ramp_us, "duration": stream.end_us}
         tenant |= {key: f"{us}us" for key, us in times.items() if us}
         if after := [

@@ -96,7 +96,7 @@ def notes(plan: Plan) -> list[str]:
 
 def to_json(plan: Plan, result: Result) -> dict[str, Any]:
     """The object that `fio --output-format=json` prints, as far as a simulated drive has its figures."""
-    jobs = [_job(stream, found) for stream, found in directions(plan, result)]
+    jobs = [_job(stream, found, _steady(plan, stream, result)) for stream, found in directions(plan, result)]
     return {
         "fio version": f"fio-3 layout of ftlab {__version__}",
         "timestamp": 0,
@@ -113,7 +113,7 @@ def to_json(plan: Plan, result: Result) -> dict[str, Any]:
     }
 
 
-def _job(stream: Stream, found: Sequence[Direction]) -> dict[str, Any]:
+def _job(stream: Stream, found: Sequence[Direction], steady: dict[str, Any]) -> dict[str, Any]:
     by_kind = {each.kind: each for each in found}
     runtime_ms = max(each.runtime_ns for each in found) // 1_000_000
     options = {word.written: word.value or "1" for word in stream.section.words.values()}
@@ -146,6 +146,25 @@ def _job(stream: Stream, found: Sequence[Direction]) -> dict[str, Any]:
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,
+        **steady,
+    }
+
+
+def _steady(plan: Plan, stream: Stream, result: Result) -> dict[str, Any]:
+    """What fio says of a job that may end once it is steady."""
+    if not stream.steady:
+        return {}
+    at = next(
+        number
+        for number, each in enumerate(plan.streams)
+        if (each.section, each.copy) == (stream.section, stream.copy)
+    )
+    return {
+        "steadystate": {
+            "ss": stream.steady["steady"],
+            "duration": int(stream.steady["steady_window"][:-1]),
+            "attained": int(result.summary["tenants"][at]["steady_s"] is not None),
+        }
     }
 
 

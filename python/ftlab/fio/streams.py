@@ -59,6 +59,7 @@ MOST = 1 << 62
 """No count is larger."""
 
 HOUR_US = 3_600_000_000
+SECOND_US = 1_000_000
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those that fio reports where nobody says which."""
@@ -97,6 +98,8 @@ class Stream:
     """Jobs of a stage begin when those of the stage before are done."""
     group: int = 0
     """fio's number of the group that it is reported with."""
+    steady: dict[str, str] = field(default_factory=dict)
+    """The keys of a tenant that end it once its figures are steady."""
     hints: dict[str, Any] = field(default_factory=dict)
     """The keys of `[workload]` that say which hint its writes carry."""
 
@@ -108,7 +111,7 @@ class Stream:
     @property
     def is_a_loop(self) -> bool:
         """True where nothing but requests of a generator says when the next one is sent, or when it is over."""
-        times = (self.runtime_us, self.ramp_us, self.delay_us, self.is_paced, self.pause)
+        times = (self.runtime_us, self.ramp_us, self.delay_us, self.is_paced, self.pause, self.steady)
         return "generator" in self.source and not any(times)
 
 
@@ -187,13 +190,13 @@ class Reading:
                 (self._source(section, shape, copy, rates, by_time), shape.kinds) for copy in range(copies)
             ]
             paced = any(rates[1][kind] for kind in shape.kinds)
-        hints = self._hints(section)
+        hints, steady = self._hints(section), self._steady(section)
         self._no_matter(section)
         return [
             Stream(
                 section=section, name=section.job_name, copy=copy, kinds=kinds, depth=depth, source=source,
                 runtime_us=runtime or None, ramp_us=ramp, delay_us=delay, is_paced=paced, pause=pause,
-                percentiles=percentiles, hints=hints,
+                percentiles=percentiles, hints=hints, steady=steady,
             )
             for copy, (source, kinds) in enumerate(sources)
         ]  # fmt: skip
@@ -805,6 +808,28 @@ class Reading:
                 "expected a time up to a day, such as 30 (seconds), 30s, 500ms, 2m",
             )
         return found
+
+    def _steady(self, section: Section) -> dict[str, str]:
+        """The keys of a tenant that end it once its figures are steady; none without a window, as in fio."""
+        window = self._time(section, "steadystate_duration")
+        word = section.words.get("steadystate")
+        if not window:
+            if word is not None:
+                self.note(section, "`steadystate` has no `steadystate_duration`, and fio leaves it out then")
+            return {}
+        limit = "iops_slope:0.01%" if word is None else word.value or ""
+        if not re.fullmatch(r"(iops|bw)(_slope)?:[0-9]+(\.[0-9]*)?%?", limit):
+            raise self.file.refusal(
+                word or section.line,
+                f"`steadystate` cannot be `{limit}`",
+                "expected `iops`, `iops_slope`, `bw` or `bw_slope`, a colon and a limit, such as `iops_slope:0.3%`",
+            )
+        ramp = self._time(section, "steadystate_ramp_time")
+        return {
+            "steady": limit,
+            "steady_window": f"{max(window // SECOND_US, 1)}s",
+            "steady_ramp": f"{ramp}us",
+        }
 
     def _think(self, section: Section) -> int:
         word = section.words.get("thinktime")

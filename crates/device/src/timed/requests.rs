@@ -311,7 +311,8 @@ impl Requests {
             live.completed(context.now, id);
         }
         if let Some(tenants) = self.tenants_mut(&context.plan) {
-            let tenant = tenants.completed(context.now, id);
+            let tenant = tenants.completed(context.now, id, bytes);
+            tenants.take_steady().for_each(|ended| context.device.recorder.tenant_is_steady(ended, context.now));
             context.device.recorder.completed_of(tenant, kind, arrived, context.now, bytes);
         }
         if let Some(outside) = &self.outside {

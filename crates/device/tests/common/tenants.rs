@@ -33,6 +33,7 @@ fn tenant(config: &Config, name: &str, namespace: Option<Namespace>, requests: O
         ends_others: false,
         duration: None,
         ramp: Duration::ZERO,
+        steady: None,
         replay: Replay::Open,
         queue_depth: None,
         workload: Workload { source: Source::Generator(generator), end, ..config.workload.clone() },

@@ -30,6 +30,7 @@ fn tenant(name: &str, first: u64, pages: u64, reads: f64, depth: u32, requests: 
         ends_others: false,
         duration: None,
         ramp: Duration::ZERO,
+        steady: None,
         replay: Replay::Closed,
         queue_depth: Some(depth),
         workload,
@@ -492,4 +493,25 @@ fn a_tenant_in_a_reclaim_group_of_its_own_never_waits_for_others() {
         let [alone, beside] = [true, false].map(|is_alone| seen(in_groups(1, [None; 2], allocation), is_alone));
         assert!(alone.1 > 1.3 * beside.1, "{allocation}: {} {}", alone.1, beside.1);
     }
+}
+
+/// A tenant that reads at one rate is steady when its window is full; those that are joined to it end with it, and others go on.
+#[test]
+fn a_tenant_ends_when_its_figures_are_steady() {
+    let mut tenants: Vec<Tenant> =
+        ["a", "b", "c"].iter().zip(0..).map(|(name, at)| tenant(name, at * 600, 600, 1.0, 2, None)).collect();
+    tenants.iter_mut().for_each(|tenant| tenant.duration = Some(Duration::from_us(5_000_000)));
+    let second = Duration::from_us(1_000_000);
+    let steady = |limit| Steady { figure: SteadyFigure::Iops, limit, is_share: true, window: second * 2, ramp: second };
+    (tenants[0].steady, tenants[1].is_joined) = (Some(steady(5.0)), true);
+    let summary = run(&shared(tenants.clone(), "round-robin", 1, 8));
+    let [a, b, c] = ["a", "b", "c"].map(|name| number(&summary, name, "simulated_s"));
+    assert!((3.0..3.01).contains(&a) && (3.0..3.01).contains(&b), "a second of ramp and two of samples: {a}, {b}");
+    assert!((5.0..5.01).contains(&c), "{c}");
+    assert!((3.0..3.01).contains(&number(&summary, "b", "steady_s")));
+    assert!(of(&summary, "c")["steady_s"].is_null());
+    // Nothing is within no limit.
+    tenants[0].steady = Some(steady(0.0));
+    let summary = run(&shared(tenants, "round-robin", 1, 8));
+    assert!((5.0..5.01).contains(&number(&summary, "a", "simulated_s")) && of(&summary, "a")["steady_s"].is_null());
 }

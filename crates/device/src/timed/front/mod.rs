@@ -11,6 +11,7 @@ mod link;
 pub(super) mod live;
 mod passing;
 pub(super) mod ranges;
+mod steady;
 pub(super) mod tenants;
 
 use base::Instant;

@@ -7,6 +7,7 @@ use config::model::{self, Replay, Source};
 use workload::Workload;
 
 use super::arbiter::Arbiter;
+use super::steady::Steadiness;
 use crate::errors::RunError;
 use crate::timed::queues::RequestId;
 
@@ -37,6 +38,10 @@ struct SubmissionQueue {
     until: Instant,
     /// When it is done, those send no more that have begun.
     ends_others: bool,
+    /// Those that are judged together, by the first of them.
+    group: usize,
+    /// It ends once its figures are steady: of the first of a group.
+    steadiness: Option<Steadiness>,
     burst: Option<Burst>,
     /// Requests that the device has.
     in_device: u32,
@@ -88,6 +93,8 @@ pub(in crate::timed) struct Tenants {
     at_once: (Instant, u32),
     /// Tenants that waited for others and have begun, with the time from which on their requests count.
     begun: Vec<(usize, Instant)>,
+    /// Those that have ended since they are steady.
+    steady: Vec<usize>,
 }
 
 impl Tenants {
@@ -109,6 +116,8 @@ impl Tenants {
                 start,
                 until: tenant.duration.filter(|_| has_begun).map_or(Instant::NEVER, |duration| start + duration),
                 ends_others: tenant.ends_others,
+                group: number - tenants[..=number].iter().rev().take_while(|tenant| tenant.is_joined).count(),
+                steadiness: tenant.steady.map(|of| Steadiness::of(of, has_begun.then_some(start))),
                 burst: tenant.think_after.map(|of| Burst { of, sent: 0, next: start, think: tenant.think }),
                 in_device: 0,
                 places: Places::of(tenant, start),
@@ -122,6 +131,7 @@ impl Tenants {
             taken: None,
             at_once: (Instant::ZERO, 0),
             begun: Vec::new(),
+            steady: Vec::new(),
         }))
     }
 
@@ -174,6 +184,9 @@ impl Tenants {
         if let Some(burst) = &mut queue.burst {
             burst.next = queue.start;
         }
+        if let Some(steadiness) = &mut queue.steadiness {
+            steadiness.begin(queue.start);
+        }
         self.begun.push((number, queue.start + queue.ramp));
     }
 
@@ -187,6 +200,22 @@ impl Tenants {
             other.is_over = true;
             other.drawn.clear();
         }
+    }
+
+    /// The figures of a group are steady: it sends no more.
+    #[cold]
+    fn end_group(&mut self, group: usize) {
+        self.queues[group].steadiness = None;
+        for (number, queue) in self.queues.iter_mut().enumerate().filter(|(_, queue)| queue.group == group) {
+            queue.is_over = true;
+            queue.drawn.clear();
+            self.steady.push(number);
+        }
+    }
+
+    /// Takes the tenants that have ended since the last call because their figures are steady.
+    pub(in crate::timed) fn take_steady(&mut self) -> std::vec::Drain<'_, usize> {
+        self.steady.drain(..)
     }
 
     /// Takes the tenants that have begun since the last call, with the time from which on their requests count.
@@ -245,9 +274,14 @@ impl Tenants {
         tenant
     }
 
-    /// A request is complete. Returns whose it was.
-    pub(in crate::timed) fn completed(&mut self, now: Instant, place: RequestId) -> usize {
+    /// A request of that many bytes is complete. Returns whose it was.
+    pub(in crate::timed) fn completed(&mut self, now: Instant, place: RequestId, bytes: u64) -> usize {
         let tenant = usize::from(self.of_place[place.0 as usize]);
+        let group = self.queues[tenant].group;
+        let steadiness = self.queues[group].steadiness.as_mut();
+        if steadiness.is_some_and(|steadiness| steadiness.completed(now, bytes)) {
+            self.end_group(group);
+        }
         let queue = &mut self.queues[tenant];
         queue.in_device -= 1;
         if let Places::Own { free_since, think, refill, waiting, .. } = &mut queue.places {
