@@ -427,9 +427,9 @@ impl SteadyFigure {
 /// When figures count as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
-    /// What is looked at.
+    /// The figure that is judged.
     pub figure: SteadyFigure,
-    /// It is below that.
+    /// The value that it stays below: in samples a second, for a slope by the second.
     pub limit: f64,
     /// The limit is in per cent of the mean.
     pub is_share: bool,

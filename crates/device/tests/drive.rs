@@ -419,7 +419,7 @@ fn real_bytes_change_no_figure() {
     }
 }
 
-/// What failed programs took along is an error of its reads under every executor, and no end of the run.
+/// Pages that failed programs took along are errors of their reads under every executor, and no end of the run.
 #[test]
 fn lost_sectors_are_counted_and_end_no_run() {
     for protection in ["none", "supercap"] {

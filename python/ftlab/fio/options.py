@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 
 CARRIED_OUT, NO_MATTER, REFUSED = "done", "none", "refused"
-"""What becomes of an option, as the table has it."""
+"""The treatments of an option, in words of the table."""
 
 
 def is_external(engine: str) -> bool:
@@ -34,7 +34,7 @@ class Option:
     fate: str
     """:data:`CARRIED_OUT`, :data:`NO_MATTER` or :data:`REFUSED`."""
     meaning: str
-    """What it is here, why it is no matter, or why it is refused."""
+    """Its meaning here, or the reason why it is no matter or is refused."""
     instead: str
     """The nearest thing to do; of refused options only."""
     idle: tuple[str, ...]

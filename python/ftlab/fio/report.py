@@ -151,7 +151,7 @@ def _job(stream: Stream, found: Sequence[Direction], steady: dict[str, Any]) -> 
 
 
 def _steady(plan: Plan, stream: Stream, result: Result) -> dict[str, Any]:
-    """What fio says of a job that may end once it is steady."""
+    """The object `steadystate` of fio, for a job that may end once it is steady; empty for others."""
     if not stream.steady:
         return {}
     at = next(

@@ -132,7 +132,7 @@ class _Shape:
 
     rw: str
     behind: str
-    """What stands behind the colon of `rw`."""
+    """The text behind the colon of `rw`."""
     kinds: tuple[int, ...]
     reads: int
     """Per cent of reads, of a job that mixes."""

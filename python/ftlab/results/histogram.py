@@ -39,7 +39,7 @@ class Latencies:
 
     @classmethod
     def together(cls, parts: Sequence[Latencies]) -> Latencies:
-        """Those of several histograms; at least one."""
+        """The latencies of several histograms together; at least one."""
         import numpy as np
 
         ns, place = np.unique(np.concatenate([part.ns for part in parts]), return_inverse=True)

@@ -11,7 +11,7 @@ use crate::{Bytes, Figures, OutOfMemory, Policies};
 /// The key in `[ftl]` and its choices, the default first.
 pub static SEAM: Seam = Seam {
     key: "blank",
-    doc: "Whether moved pages are counted.",
+    doc: "Counting of moved pages.",
     choices: &[
         Choice { name: "none", doc: "They are not.", params: &[] },
         Choice { name: "count", doc: "They are.", params: &[] },

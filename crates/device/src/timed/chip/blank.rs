@@ -14,7 +14,7 @@ use crate::timed::timing::{Delay, Timing};
 static BLANK: FeatureKey = FeatureKey {
     key: "blank",
     noun: "longer erase",
-    doc: "Whether erases take longer (executor `timed`).",
+    doc: "Longer erases (executor `timed`).",
     choices: &[
         Choice { name: "off", doc: "They do not.", params: &[] },
         Choice {

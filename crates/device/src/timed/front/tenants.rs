@@ -38,7 +38,7 @@ struct SubmissionQueue {
     until: Instant,
     /// When it is done, those send no more that have begun.
     ends_others: bool,
-    /// Those that are judged together, by the first of them.
+    /// The first of the tenants that are judged with it.
     group: usize,
     /// It ends once its figures are steady: of the first of a group.
     steadiness: Option<Steadiness>,
@@ -93,7 +93,7 @@ pub(in crate::timed) struct Tenants {
     at_once: (Instant, u32),
     /// Tenants that waited for others and have begun, with the time from which on their requests count.
     begun: Vec<(usize, Instant)>,
-    /// Those that have ended since they are steady.
+    /// Tenants that have ended because their figures are steady, since the last call that took them.
     steady: Vec<usize>,
 }
 
