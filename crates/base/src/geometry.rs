@@ -535,6 +535,12 @@ impl Geometry {
         self.row.split(slot.number())
     }
 
+    /// Which block of its unit a place in a row lies in, counted by plane, and which part of its flash page it is.
+    #[inline]
+    pub fn lane_and_part(&self, place: u32) -> (u32, u32) {
+        self.part.split(place)
+    }
+
     /// Pages of a block of a unit, counted by plane, of which so many slots are filled from the first one on.
     #[inline]
     pub fn pages_before(&self, slots: u32, lane: u32) -> u32 {

@@ -33,7 +33,10 @@ impl<M: Mechanisms> PageMap<M> {
     /// Of a dynamic allocation: a domain gets a page, or has something to do first, and the round robin of its die goes on behind it.
     #[inline(always)]
     pub(crate) fn pass_turn(&mut self, domain: Domain) {
-        if let Allocation::Dynamic(_) = self.allocation {
+        // A domain alone in its die always has its turn.
+        if let Allocation::Dynamic(_) = self.allocation
+            && self.kernel.geometry().domains_per_die() > 1
+        {
             self.rotate(self.kernel.geometry().die_of_domain(domain), domain);
         }
     }

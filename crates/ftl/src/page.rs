@@ -436,6 +436,20 @@ impl<M: Mechanisms> PageMap<M> {
         Some(placed)
     }
 
+    /// Places copies of some of the pages that a collection moves, in order and as many as their row takes, where mechanisms hear of no
+    /// single page. Returns the place of the first one, and how many they are.
+    #[inline]
+    pub(crate) fn copy_run(&mut self, domain: Domain, pages: &[Ppn]) -> Option<(Ppn, u32)> {
+        if !self.is_quiet() || !M::IS_PLAIN && self.on_demand {
+            return None;
+        }
+        let run = self.kernel.place_run(domain, self.stream_in_hand(domain), pages)?;
+        if let Some(unit) = run.filled {
+            self.mechanisms.filled(&mut self.kernel, domain, unit);
+        }
+        Some((run.first, run.pages))
+    }
+
     /// Says of a page of the group in hand if others are placed after it.
     fn is_followed(&self, domain: Domain, page: Ppn) -> bool {
         let pages = self.next[domain.index()].group.pages();

@@ -218,6 +218,12 @@ impl Recorder {
         self.tenants.each[tenant].is_steady(at);
     }
 
+    /// Several hosts share the device.
+    #[inline]
+    pub fn has_tenants(&self) -> bool {
+        !self.tenants.each.is_empty()
+    }
+
     /// A page was placed for the host, or a copy of one.
     #[inline]
     pub fn placed_of_tenant(&mut self, lpn: Lpn, is_copy: bool) {

@@ -90,10 +90,11 @@ impl Flash {
     /// # Panics
     /// If a page waits for others that is no dummy page.
     pub(crate) fn open_assembly(&mut self, keeps_all: bool) {
-        for ((block, page), &frame) in std::mem::take(&mut self.assembly.frames).iter() {
-            let Frame { data: Data::Held { content, .. }, is_needed: false, .. } = frame else {
+        for frame in std::mem::take(&mut self.assembly.frames).by_page() {
+            let Frame { at, data: Data::Held { content, .. }, is_needed: false, .. } = frame else {
                 unreachable!("pages are placed and not programmed");
             };
+            let (block, page) = self.address(at);
             assert!(self.nand.is_programmed(block, page), "pages are placed and not programmed");
             self.nand.store(block, page, content.data, content.spare);
         }
@@ -128,9 +129,9 @@ impl Flash {
         let may_wait = self.gathers();
         assert!(may_wait || frames.is_empty(), "pages are placed and not programmed");
         self.rest_assembly();
-        for (_, frame) in frames.iter() {
-            if let Some(old) = frame.old {
-                self.assembly.holding[old.index()] += 1;
+        for &Frame { pages, old, .. } in frames.iter() {
+            if let Some(old) = old {
+                self.assembly.holding[old.index()] += pages as u16;
             }
         }
         self.assembly.frames = frames;
@@ -149,10 +150,10 @@ impl Flash {
     pub(crate) fn place_copy(&mut self, from: Ppn, to: Placed) -> Programmed {
         assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
         if self.assembly.delays {
-            let (at, old) = (self.note_placed(to.at), self.hold_back(Some(self.geometry.unit_of(from))));
+            let (address, old) = (self.note_placed(to.at), self.hold_back(Some(self.geometry.unit_of(from)), 1));
             let data = Data::Copied { from, spare: Content { data: 0, spare: to.tag } };
-            self.assembly.frames.insert(at, Frame { data, is_needed: true, old });
-            return if self.assembly.is_open { Programmed::Done } else { self.program_if_whole(to.at, at) };
+            self.keep_frame(Frame::of(to.at, data, true, old));
+            return if self.assembly.is_open { Programmed::Done } else { self.program_if_whole(to.at, address) };
         }
         self.copyback(from, to.at, to.tag)
     }
@@ -168,18 +169,69 @@ impl Flash {
 
     fn keep(&mut self, placed: Placed, content: Content, old: Option<Ppn>) {
         self.note_mode(placed);
-        let at = self.note_placed(placed.at);
+        self.note_placed(placed.at);
         if self.assembly.keeps_all || placed.way != Way::Plain {
-            self.keep_at(at, placed, content, old);
+            self.keep_content(placed, content, old);
         }
     }
 
-    /// A page gets a frame.
+    /// A page gets a frame for its content.
     #[inline(always)]
-    pub(super) fn keep_at(&mut self, at: (Block, Page), placed: Placed, content: Content, old: Option<Ppn>) {
+    pub(super) fn keep_content(&mut self, placed: Placed, content: Content, old: Option<Ppn>) {
         let (data, is_needed) = (Data::Held { content, way: placed.way }, placed.holds != PagePayload::Nothing);
-        let old = self.hold_back(old.map(|old| self.geometry.unit_of(old)));
-        self.assembly.frames.insert(at, Frame { data, is_needed, old });
+        let old = self.hold_back(old.map(|old| self.geometry.unit_of(old)), 1);
+        self.keep_frame(Frame::of(placed.at, data, is_needed, old));
+    }
+
+    /// Pages get a frame.
+    #[inline(always)]
+    pub(super) fn keep_frame(&mut self, frame: Frame) {
+        self.assembly.frames.insert(self.geometry.unit_of(frame.at), frame);
+    }
+
+    /// The frame of a page.
+    #[inline]
+    pub(super) fn frame(&self, page: Ppn) -> Option<&Frame> {
+        self.assembly.frames.get(self.geometry.unit_of(page), page)
+    }
+
+    /// A page of a block.
+    fn ppn_of(&self, block: Block, page: Page) -> Ppn {
+        let lane = block.number() / self.geometry.blocks_per_plane % self.geometry.unit_width;
+        self.geometry.ppn(self.geometry.unit_of_block(block), self.geometry.slot_at(page, lane))
+    }
+
+    /// Where the data of a page are, unless all frames so far were for plain programs.
+    fn special(&self, page: Ppn) -> Option<Data> {
+        self.assembly.frames.special(self.geometry.unit_of(page), page)
+    }
+
+    /// Programs of rows are all alike: they succeed, and their pages store nothing.
+    #[inline]
+    pub(crate) fn rows_are_plain(&self) -> bool {
+        self.programs_by_row()
+            && self.nand.stores() == StoreKind::Nothing
+            && !self.supply.is_watched()
+            && !self.assembly.frames.had_special
+    }
+
+    /// Places so many pages of a row, from one on, where that holds and time passes: copies of pages of a unit.
+    pub(crate) fn place_run(&mut self, first: Ppn, pages: u32, old: Unit) {
+        debug_assert!(self.rows_are_plain() && self.assembly.is_open);
+        let (unit, slot) = self.geometry.unit_and_slot(first);
+        let (row, place) = self.geometry.row_of_slot(slot);
+        let parts = self.geometry.parts;
+        debug_assert!(place + pages <= self.geometry.row_slots(), "pages of one row");
+        let mut at = place;
+        while at < place + pages {
+            let (lane, part) = (at / parts, at % parts);
+            let end = (part + place + pages - at).min(parts);
+            let next = &mut self.assembly.next_pages[self.geometry.block_of(unit, lane).index()];
+            *next = ((row * parts + end) as u16).max(*next);
+            at += end - part;
+        }
+        self.hold_back(Some(old), pages as u16);
+        self.assembly.frames.insert(unit, Frame::of_run(first, pages, Some(old)));
     }
 
     /// The first page of a block is placed: where that decides what is programmed together, or with which command, the block is in its
@@ -196,25 +248,25 @@ impl Flash {
         self.assembly.holding = Vec::new();
     }
 
-    /// The erase of the unit of a page waits for a placed page, where pages wait for their wordlines. Returns that unit.
-    pub(super) fn hold_back(&mut self, old: Option<Unit>) -> Option<Unit> {
-        *self.assembly.holding.get_mut(old?.index())? += 1;
+    /// The erase of a unit waits for so many placed pages, where pages wait for their wordlines. Returns that unit.
+    pub(super) fn hold_back(&mut self, old: Option<Unit>, pages: u16) -> Option<Unit> {
+        *self.assembly.holding.get_mut(old?.index())? += pages;
         old
     }
 
     /// Takes the frame of a page, if it has one: its program has come to its end.
-    pub(super) fn take_frame(&mut self, at: (Block, Page)) -> Option<Frame> {
-        let frame = self.assembly.frames.remove(at)?;
+    pub(super) fn take_frame(&mut self, at: Ppn) -> Option<Frame> {
+        let frame = self.assembly.frames.remove(self.geometry.unit_of(at), at)?;
         if let Some(unit) = frame.old {
-            self.let_go(unit);
+            self.let_go(unit, 1);
         }
         Some(frame)
     }
 
-    /// The erase of a unit waits for a page less.
-    pub(super) fn let_go(&mut self, unit: Unit) {
+    /// The erase of a unit waits for so many pages less.
+    pub(super) fn let_go(&mut self, unit: Unit, pages: u32) {
         let holding = &mut self.assembly.holding[unit.index()];
-        *holding -= 1;
+        *holding -= pages as u16;
         if *holding == 0 && self.assembly.is_open {
             self.assembly.released.push(unit);
         }
@@ -227,7 +279,7 @@ impl Flash {
 
     /// The erase of a unit waits for this page.
     pub(crate) fn is_held_back_by(&self, unit: Unit, ppn: Ppn) -> bool {
-        self.assembly.frames.get(self.address(ppn)).is_some_and(|frame| frame.old == Some(unit))
+        self.frame(ppn).is_some_and(|frame| frame.old == Some(unit))
     }
 
     /// A unit whose erase waits for no page any more.
@@ -261,7 +313,7 @@ impl Flash {
                     continue;
                 }
                 let at = self.address(ppn);
-                if !self.goes_by_itself(at) {
+                if !self.goes_by_itself(ppn, at) {
                     self.pass_ended_at(ppn, at, Flash::program_unit);
                     continue;
                 }
@@ -277,8 +329,8 @@ impl Flash {
     }
 
     /// A placed page is programmed by itself where others gather: it is programmed once more, or its block uses LSB pages only.
-    fn goes_by_itself(&self, (block, page): (Block, Page)) -> bool {
-        self.is_placed_as((block, page), Way::Again) || self.nand.together_in(block) == 1
+    fn goes_by_itself(&self, ppn: Ppn, (block, _): (Block, Page)) -> bool {
+        self.is_placed_as(ppn, Way::Again) || self.nand.together_in(block) == 1
     }
 
     /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
@@ -288,7 +340,8 @@ impl Flash {
 
     /// The array programs a page of several; their data are stored when all of them are there.
     pub(super) fn program_page(&mut self, block: Block, page: Page) {
-        match self.assembly.frames.special((block, page)) {
+        let data = if self.assembly.frames.had_special { self.special(self.ppn_of(block, page)) } else { None };
+        match data {
             Some(Data::Copied { from, spare }) => self.array_copies(self.address(from), (block, page), spare.spare),
             Some(Data::Held { way: Way::Guard, .. }) => self.array_programs_as(block, page, Way::Guard, true),
             _ => self.array_programs(block, page),
@@ -296,13 +349,13 @@ impl Flash {
     }
 
     /// A page is placed for that way.
-    fn is_placed_as(&self, at: (Block, Page), way: Way) -> bool {
-        matches!(self.assembly.frames.special(at), Some(Data::Held { way: of, .. }) if of == way)
+    fn is_placed_as(&self, at: Ppn, way: Way) -> bool {
+        matches!(self.special(at), Some(Data::Held { way: of, .. }) if of == way)
     }
 
     /// A page that the array has is placed once more, in its own place.
     pub(crate) fn is_placed_again(&self, ppn: Ppn) -> bool {
-        self.is_placed_as(self.address(ppn), Way::Again)
+        self.is_placed_as(ppn, Way::Again)
     }
 
     /// The second pass has.
@@ -336,7 +389,7 @@ impl Flash {
 
     #[inline]
     fn program_frame(&mut self, ppn: Ppn) {
-        let frame = if self.assembly.frames.is_empty() { None } else { self.take_frame(self.address(ppn)) };
+        let frame = if self.assembly.frames.is_empty() { None } else { self.take_frame(ppn) };
         let programmed = match frame.map(|frame| frame.data) {
             None => self.program(ppn, Content::EMPTY),
             Some(Data::Held { content, way }) => self.program_as(ppn, way, content),
@@ -379,10 +432,15 @@ impl Flash {
         }
     }
 
-    /// Pages of the block of a page have frames. Those of few blocks do.
+    /// Pages of the block of a page have frames, or of the row of one. Those of few blocks do.
     #[inline]
     pub(crate) fn has_frames_beside(&self, ppn: Ppn) -> bool {
-        self.assembly.frames.place(self.address(ppn).0).is_some()
+        let unit = self.geometry.unit_of(ppn);
+        self.assembly.frames.has_some(unit) && (self.programs_by_row() || self.has_frames_in(unit, self.address(ppn).0))
+    }
+
+    fn has_frames_in(&self, unit: Unit, block: Block) -> bool {
+        self.geometry.unit_width == 1 || self.assembly.frames.pages_of(unit).any(|page| self.address(page).0 == block)
     }
 
     /// A page is programmed, or has a frame.
@@ -392,11 +450,11 @@ impl Flash {
 
     /// The content of a page, which may wait for others.
     pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
-        let at = self.address(ppn);
-        match self.assembly.frames.get(at) {
-            Some(frame) => self.content_in(frame.data),
-            None => self.content_at(at.0, at.1),
+        if let Some(frame) = self.frame(ppn) {
+            return self.content_in(frame.data);
         }
+        let (block, page) = self.address(ppn);
+        self.content_at(block, page)
     }
 
     /// The content of a page whose data are there.
@@ -580,7 +638,7 @@ impl Flash {
                 continue;
             }
             let (block, page) = self.address(ppn);
-            let way = match self.assembly.frames.get((block, page)) {
+            let way = match self.frame(ppn) {
                 Some(&Frame { data: Data::Held { way, .. }, .. }) => way,
                 _ => Way::Plain,
             };

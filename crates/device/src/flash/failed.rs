@@ -28,9 +28,12 @@ impl Flash {
     pub(super) fn note_failed_unit(&mut self, at: Ppn, (block, last): (Block, Page)) {
         let geometry = self.geometry;
         let unit = geometry.unit_of(at);
-        let in_frames: Vec<Page> = self.assembly.frames.pages_of(block).take_while(|&page| page <= last).collect();
-        let lane = geometry.lane_of_slot(geometry.unit_and_slot(at).1);
-        in_frames.into_iter().for_each(|page| self.give_up(geometry.ppn(unit, geometry.slot_at(page, lane))));
+        let is_of_it = |&page: &Ppn| {
+            let (of, page) = self.address(page);
+            of == block && page <= last
+        };
+        let in_frames: Vec<Ppn> = self.assembly.frames.pages_of(unit).filter(is_of_it).collect();
+        in_frames.into_iter().for_each(|page| self.give_up(page));
         let held = std::mem::take(&mut self.page_buffer);
         self.assembly.failed.push(FailedProgram { at, content: Content::EMPTY, copied_from: None, held });
     }
@@ -54,28 +57,27 @@ impl Flash {
     /// A placed page comes to no program where it is; the controller holds it with those of the failed one. What was to be copied inside
     /// its plane it has from where that lies.
     pub(crate) fn give_up(&mut self, at: Ppn) {
-        let Some(Frame { data, old, .. }) = self.take_frame(self.address(at)) else { return };
+        let Some(Frame { data, old, .. }) = self.take_frame(at) else { return };
         self.page_buffer.push(Buffered { at, content: self.content_in(data), old });
     }
 
     /// The unit whose erase waits for a placed page.
     pub(crate) fn held_back_by(&self, at: Ppn) -> Option<Unit> {
-        self.assembly.frames.get(self.address(at))?.old
+        self.frame(at)?.old
     }
 
     /// A page is placed, and the array does not have it.
     pub(crate) fn has_frame(&self, at: Ppn) -> bool {
-        self.assembly.frames.get(self.address(at)).is_some()
+        self.frame(at).is_some()
     }
 
     /// A version of a page was lost in a failed program, and the next one is placed already: if that is not programmed yet, the erase of
     /// a unit waits for it, as it did for the one that was lost.
     pub(crate) fn inherit(&mut self, newer: Ppn, old: Unit) {
-        let at = self.address(newer);
-        if let Some(frame) = self.assembly.frames.get_mut(at) {
+        if let Some(frame) = self.assembly.frames.get_mut(self.geometry.unit_of(newer), newer) {
             let before = frame.old.replace(old);
             self.assembly.holding[old.index()] += 1;
-            before.into_iter().for_each(|unit| self.let_go(unit));
+            before.into_iter().for_each(|unit| self.let_go(unit, 1));
         }
     }
 }

@@ -1,21 +1,53 @@
 //! Frames of the controller's RAM: the data of pages that are placed and not programmed.
 //!
-//! Few blocks have such pages at one time, and these a few each, which come and go in order. So a block that has some has a short
-//! list of its own, in which a page is found from the front.
+//! Few units have such pages at one time, and these a few each, which come and go in order. So a unit that has some has a short list of
+//! its own, in which a page is found from the front. Pages of a row that store nothing and replace pages of one unit share a frame.
 
-use base::{Block, Page, Ppn, Unit};
+use base::{Ppn, Unit};
 use ftl::Way;
 
 use super::Content;
 
-/// A placed page.
+/// A placed page, or several of a row that lie behind one another and store nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    pub(super) data: Data,
-    /// It is no dummy page.
-    pub(super) is_needed: bool,
-    /// The unit of its last version that is older, which must not be erased before this one is programmed.
+    /// The first page.
+    pub(super) at: Ppn,
+    /// Pages of the frame.
+    pub(super) pages: u32,
+    /// The unit of their last versions that are older, which must not be erased before these are programmed.
     pub(super) old: Option<Unit>,
+    /// They are no dummy pages.
+    pub(super) is_needed: bool,
+    pub(super) data: Data,
+}
+
+impl Frame {
+    /// The frame of one page.
+    pub(super) fn of(at: Ppn, data: Data, is_needed: bool, old: Option<Unit>) -> Frame {
+        Frame { at, pages: 1, old, is_needed, data }
+    }
+
+    /// The frame of so many pages that store nothing.
+    pub(super) fn of_run(at: Ppn, pages: u32, old: Option<Unit>) -> Frame {
+        Frame { at, pages, old, is_needed: true, data: Data::Held { content: Content::EMPTY, way: Way::Plain } }
+    }
+
+    /// One past its last page.
+    #[inline]
+    fn end(&self) -> u32 {
+        self.at.0 + self.pages
+    }
+
+    #[inline]
+    fn has(&self, page: Ppn) -> bool {
+        page.0.wrapping_sub(self.at.0) < self.pages
+    }
+
+    /// A frame for each of its pages.
+    fn singly(self) -> impl Iterator<Item = Frame> {
+        (self.at.0..self.end()).map(move |at| Frame { at: Ppn(at), pages: 1, ..self })
+    }
 }
 
 /// Where the data of a placed page are.
@@ -30,33 +62,20 @@ pub(super) enum Data {
 /// The frames that are in use.
 #[derive(Clone, Default)]
 pub(super) struct Frames {
-    /// By block, the place of its list, counted from 1; 0: it has none. As far as blocks have had frames.
+    /// By unit, the place of its list, counted from 1; 0: it has none. As far as units have had frames.
     places: Vec<u32>,
-    lists: Vec<FramesOfBlock>,
-    /// Places of lists that no block has, counted likewise.
+    lists: Vec<FramesOfUnit>,
+    /// Places of lists that no unit has, counted likewise.
     free: Vec<u32>,
     /// A page had a frame whose data are elsewhere than in the controller, or for another way than [`Way::Plain`].
     pub(super) had_special: bool,
 }
 
-/// The frames of a block that were taken out.
-pub(super) struct ListOfBlock(Vec<(Page, Frame)>);
-
-impl ListOfBlock {
-    /// Takes the frames of the pages from one on, up to another.
-    #[inline]
-    pub(super) fn take(&mut self, first: Page, last: Page) -> impl Iterator<Item = (Page, Frame)> {
-        let from = self.0.iter().take_while(|(page, _)| *page < first).count();
-        let count = self.0[from..].iter().take_while(|(page, _)| *page <= last).count();
-        self.0.drain(from..from + count)
-    }
-}
-
-/// The frames of a block, in the order of its pages.
+/// The frames of a unit, in the order of its pages.
 #[derive(Clone)]
-struct FramesOfBlock {
-    block: Block,
-    frames: Vec<(Page, Frame)>,
+struct FramesOfUnit {
+    unit: Unit,
+    frames: Vec<Frame>,
 }
 
 impl Frames {
@@ -67,95 +86,129 @@ impl Frames {
     }
 
     /// All of them, in no order that means anything.
-    pub(super) fn iter(&self) -> impl Iterator<Item = ((Block, Page), &Frame)> {
-        self.lists.iter().flat_map(|list| list.frames.iter().map(|(page, frame)| ((list.block, *page), frame)))
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Frame> {
+        self.lists.iter().flat_map(|list| &list.frames)
     }
 
-    /// Pages of a block that have frames, in order.
-    pub(super) fn pages_of(&self, block: Block) -> impl Iterator<Item = Page> {
-        self.list(block).into_iter().flat_map(|list| list.frames.iter().map(|&(page, _)| page))
+    /// All of them by page, likewise.
+    pub(super) fn by_page(&self) -> impl Iterator<Item = Frame> {
+        self.iter().flat_map(|frame| frame.singly())
     }
 
-    /// The frame of a page.
+    /// Pages of a unit that have frames, in order.
+    pub(super) fn pages_of(&self, unit: Unit) -> impl Iterator<Item = Ppn> {
+        let frames = self.list(unit).into_iter().flat_map(|list| &list.frames);
+        frames.flat_map(|frame| frame.singly()).map(|frame| frame.at)
+    }
+
+    /// The frame of a page of a unit.
     #[inline]
-    pub(super) fn get(&self, (block, page): (Block, Page)) -> Option<&Frame> {
-        self.list(block)?.frames.iter().find(|(of, _)| *of == page).map(|(_, frame)| frame)
+    pub(super) fn get(&self, unit: Unit, page: Ppn) -> Option<&Frame> {
+        self.list(unit)?.frames.iter().find(|frame| frame.has(page))
     }
 
     /// Where the data of a page are, unless all frames so far were for plain programs.
     #[inline]
-    pub(super) fn special(&self, at: (Block, Page)) -> Option<Data> {
-        if self.had_special { self.get(at).map(|frame| frame.data) } else { None }
+    pub(super) fn special(&self, unit: Unit, page: Ppn) -> Option<Data> {
+        if self.had_special { self.get(unit, page).map(|frame| frame.data) } else { None }
     }
 
-    /// The frame of a page, to change it.
-    pub(super) fn get_mut(&mut self, (block, page): (Block, Page)) -> Option<&mut Frame> {
-        let at = self.place(block)?;
-        self.lists[at].frames.iter_mut().find(|(of, _)| *of == page).map(|(_, frame)| frame)
+    /// The frame of a page, to change it: it has no other page then.
+    pub(super) fn get_mut(&mut self, unit: Unit, page: Ppn) -> Option<&mut Frame> {
+        self.part(unit);
+        let at = self.place(unit)?;
+        self.lists[at].frames.iter_mut().find(|frame| frame.at == page)
     }
 
-    /// A page gets a frame, in place of the one that it may have.
+    /// Pages get a frame, in place of the one that a single page may have.
     #[inline(always)] // A call would pass the frame through memory, and wait for it there.
-    pub(super) fn insert(&mut self, (block, page): (Block, Page), frame: Frame) {
+    pub(super) fn insert(&mut self, unit: Unit, frame: Frame) {
         self.had_special |= !matches!(frame.data, Data::Held { way: Way::Plain, .. });
-        let at = self.place(block).unwrap_or_else(|| self.begin_list(block));
+        let at = self.place(unit).unwrap_or_else(|| self.begin_list(unit));
         let frames = &mut self.lists[at].frames;
-        if frames.last().is_none_or(|(last, _)| *last < page) {
-            return frames.push((page, frame));
+        if frames.last().is_none_or(|last| last.end() <= frame.at.0) {
+            return frames.push(frame);
         }
-        match frames.binary_search_by_key(&page, |(of, _)| *of) {
-            Ok(at) => frames[at].1 = frame,
-            Err(at) => frames.insert(at, (page, frame)),
+        self.insert_before(unit, frame);
+    }
+
+    /// Pages that others were placed behind get a frame.
+    #[inline(never)]
+    fn insert_before(&mut self, unit: Unit, frame: Frame) {
+        self.part(unit);
+        let at = self.place(unit).expect("a unit with frames");
+        let frames = &mut self.lists[at].frames;
+        for frame in frame.singly() {
+            match frames.binary_search_by_key(&frame.at, |of| of.at) {
+                Ok(at) => frames[at] = frame,
+                Err(at) => frames.insert(at, frame),
+            }
         }
     }
 
     /// A page loses its frame. Returns that, if it had one.
-    pub(super) fn remove(&mut self, (block, page): (Block, Page)) -> Option<Frame> {
-        let mut frames = self.take(block);
-        let frame = frames.take(page, page).next();
-        self.put_back(block, frames);
-        frame.map(|(_, frame)| frame)
+    pub(super) fn remove(&mut self, unit: Unit, page: Ppn) -> Option<Frame> {
+        self.part(unit);
+        let mut frame = None;
+        self.take_some(unit, |of| {
+            let is_it = of.at == page;
+            if is_it {
+                frame = Some(*of);
+            }
+            is_it
+        });
+        frame
     }
 
-    /// Takes the list of a block out, which is put back before another frame is asked for.
+    /// Takes the frames of a unit out that a caller wants. They may be those of several pages: see [`Frames::part`].
     #[inline]
-    pub(super) fn take(&mut self, block: Block) -> ListOfBlock {
-        ListOfBlock(self.place(block).map_or(Vec::new(), |at| std::mem::take(&mut self.lists[at].frames)))
-    }
-
-    /// Puts the list of a block back.
-    #[inline]
-    pub(super) fn put_back(&mut self, block: Block, frames: ListOfBlock) {
-        let Some(at) = self.place(block) else { return };
-        if frames.0.is_empty() {
-            self.free.push(std::mem::take(&mut self.places[block.index()]));
+    pub(super) fn take_some(&mut self, unit: Unit, mut takes: impl FnMut(&Frame) -> bool) {
+        let Some(at) = self.place(unit) else { return };
+        let frames = &mut self.lists[at].frames;
+        frames.retain(|frame| !takes(frame));
+        if frames.is_empty() {
+            self.free.push(std::mem::take(&mut self.places[unit.index()]));
         }
-        self.lists[at].frames = frames.0;
     }
 
-    /// Where the list of a block is, if it has frames.
+    /// From now on each page of a unit that is there has a frame of its own.
+    pub(super) fn part(&mut self, unit: Unit) {
+        let Some(at) = self.place(unit) else { return };
+        let frames = &mut self.lists[at].frames;
+        if frames.iter().any(|frame| frame.pages > 1) {
+            *frames = frames.iter().flat_map(|frame| frame.singly()).collect();
+        }
+    }
+
+    /// Where the list of a unit is, if it has frames.
     #[inline]
-    pub(super) fn place(&self, block: Block) -> Option<usize> {
-        (*self.places.get(block.index())? as usize).checked_sub(1)
+    fn place(&self, unit: Unit) -> Option<usize> {
+        (*self.places.get(unit.index())? as usize).checked_sub(1)
+    }
+
+    /// A unit has frames.
+    #[inline]
+    pub(super) fn has_some(&self, unit: Unit) -> bool {
+        self.place(unit).is_some()
     }
 
     #[inline]
-    fn list(&self, block: Block) -> Option<&FramesOfBlock> {
-        self.place(block).map(|at| &self.lists[at])
+    fn list(&self, unit: Unit) -> Option<&FramesOfUnit> {
+        self.place(unit).map(|at| &self.lists[at])
     }
 
-    /// A block gets a list. Returns where that is.
-    fn begin_list(&mut self, block: Block) -> usize {
-        if self.places.len() <= block.index() {
-            self.places.resize(block.index() + 1, 0);
+    /// A unit gets a list. Returns where that is.
+    fn begin_list(&mut self, unit: Unit) -> usize {
+        if self.places.len() <= unit.index() {
+            self.places.resize(unit.index() + 1, 0);
         }
         let number = self.free.pop().unwrap_or_else(|| {
-            self.lists.push(FramesOfBlock { block, frames: Vec::new() });
+            self.lists.push(FramesOfUnit { unit, frames: Vec::new() });
             self.lists.len() as u32
         });
-        self.places[block.index()] = number;
+        self.places[unit.index()] = number;
         let at = number as usize - 1;
-        self.lists[at].block = block;
+        self.lists[at].unit = unit;
         at
     }
 }
@@ -168,30 +221,36 @@ mod tests {
 
     use super::*;
 
-    /// Against a plain map, with pages that come out of order, twice, and go from anywhere.
+    /// Against a plain map, with pages that come out of order, twice, and go from anywhere, alone and several at once.
     #[test]
     fn frames_are_those_of_a_plain_map() {
         let (mut frames, mut plain) = (Frames::default(), BTreeMap::new());
         let mut random = Chance::new(1, "frames");
+        let data = |frame: Frame| match frame.data {
+            Data::Held { content, .. } => content.data,
+            Data::Copied { .. } => unreachable!("all are held"),
+        };
         for number in 0..20_000 {
-            let at = (Block::new(random.below_u32(5) * 7), Page::new(random.below_u32(9)));
+            let unit = Unit::new(random.below_u32(5) * 7);
+            let (at, pages) = (unit.number() * 16 + random.below_u32(12), 1 + random.below_u32(4));
             let content = Content { data: number, ..Content::EMPTY };
-            let frame = Frame { data: Data::Held { content, way: Way::Plain }, is_needed: true, old: None };
-            let data = |frame: Frame| match frame.data {
-                Data::Held { content, .. } => content.data,
-                Data::Copied { .. } => unreachable!("all are held"),
-            };
-            assert_eq!(frames.get(at).copied().map(data), plain.get(&at).copied());
-            assert_eq!(frames.get_mut(at).copied().map(data), plain.get(&at).copied());
-            if random.below(2) == 0 {
-                frames.insert(at, frame);
-                plain.insert(at, number);
-            } else {
-                assert_eq!(frames.remove(at).map(data), plain.remove(&at));
+            let frame = Frame::of(Ppn(at), Data::Held { content, way: Way::Plain }, true, None);
+            assert_eq!(frames.get(unit, Ppn(at)).copied().map(data), plain.get(&at).copied());
+            match random.below(4) {
+                0 => {
+                    frames.insert(unit, frame);
+                    plain.insert(at, number);
+                }
+                1 => {
+                    frames.insert(unit, Frame { pages, ..frame });
+                    plain.extend((at..at + pages).map(|at| (at, number)));
+                }
+                2 => assert_eq!(frames.remove(unit, Ppn(at)).map(data), plain.remove(&at)),
+                _ => assert_eq!(frames.get_mut(unit, Ppn(at)).copied().map(data), plain.get(&at).copied()),
             }
-            let of_block = plain.range((at.0, Page::FIRST)..=(at.0, Page::new(u32::MAX))).map(|(&(_, page), _)| page);
-            assert!(frames.pages_of(at.0).eq(of_block));
-            let mut all: Vec<_> = frames.iter().map(|(at, &frame)| (at, data(frame))).collect();
+            let of_unit = plain.range(unit.number() * 16..(unit.number() + 1) * 16).map(|(&at, _)| Ppn(at));
+            assert!(frames.pages_of(unit).eq(of_unit));
+            let mut all: Vec<_> = frames.by_page().map(|frame| (frame.at.0, data(frame))).collect();
             all.sort_unstable();
             assert!(all.into_iter().eq(plain.iter().map(|(&at, &number)| (at, number))));
             assert_eq!(frames.is_empty(), plain.is_empty());

@@ -32,7 +32,7 @@ impl Flash {
             }
             return programmed;
         }
-        self.keep_at((block, page), placed, content, old);
+        self.keep_content(placed, content, old);
         self.program_if_whole(placed.at, (block, page))
     }
 
@@ -44,19 +44,20 @@ impl Flash {
 
     /// Places so many pages of a unit from one place on, where that holds. Rows that are placed as a whole need no frames.
     pub(super) fn gather_run(&mut self, pages: u32, unit: Unit, to: Ppn) {
-        let (row, end) = (self.geometry.row_slots(), to.0 + pages);
+        let end = to.0 + pages;
         let mut at = to.0;
         while at < end {
-            let whole = if self.geometry.begins_row(Ppn(at)) && at + row <= end { row } else { 1 };
-            let placed = Ppn(at + whole - 1);
-            let address = self.address(placed);
-            if whole == 1 {
-                let old = self.hold_back(Some(unit));
-                let data = Data::Held { content: Content::EMPTY, way: Way::Plain };
-                self.assembly.frames.insert(address, Frame { data, is_needed: true, old });
+            let row = self.geometry.row_around(Ppn(at));
+            let next = end.min(row.end);
+            if next - at < self.geometry.row_slots() {
+                let old = self.hold_back(Some(unit), (next - at) as u16);
+                self.keep_frame(Frame::of_run(Ppn(at), next - at, old));
             }
-            self.program_if_whole(placed, address).expect_done();
-            at += whole;
+            if next == row.end {
+                let last = Ppn(next - 1);
+                self.program_if_whole(last, self.address(last)).expect_done();
+            }
+            at = next;
         }
     }
 
@@ -65,6 +66,10 @@ impl Flash {
         // Most are told by less than their wordline.
         let ends_row = self.geometry.parts == 1 || self.geometry.begins_row(Ppn(at.0 + 1));
         if !ends_row || self.nand.last_of_wordline(block, page) != page {
+            return Programmed::Done;
+        }
+        if self.rows_are_plain() {
+            self.program_row(at);
             return Programmed::Done;
         }
         for block in self.blocks_programmed_with(block) {
@@ -145,6 +150,12 @@ impl Flash {
         if self.assembly.frames.had_special {
             return pages.for_each(|page| self.program_page(block, page));
         }
+        self.program_missing(block, last);
+    }
+
+    /// The array programs the pages of a block up to one that it does not have, one after the other.
+    #[inline]
+    fn program_missing(&mut self, block: Block, last: Page) {
         let (first, end) = (self.nand.blocks()[block.index()].next_page, last.number() + 1);
         self.array_programs_run(block, Page::new(first.into()), end.saturating_sub(first.into()));
     }
@@ -157,22 +168,49 @@ impl Flash {
     /// The array has a unit, whose last page that is.
     fn land(&mut self, block: Block, last: Page) {
         let first = Page::new(last.number() + 1 - self.nand.together_in(block));
-        // Where time passes and pages store nothing, nobody asks for what has come.
-        let tells = !self.assembly.is_open || self.nand.stores() != StoreKind::Nothing;
-        let mut frames = self.assembly.frames.take(block);
-        for (page, Frame { data, old, .. }) in frames.take(first, last) {
-            old.into_iter().for_each(|unit| self.let_go(unit));
-            if !tells {
-                continue;
+        let unit = self.geometry.unit_of_block(block);
+        let mut frames = std::mem::take(&mut self.assembly.frames);
+        frames.part(unit);
+        frames.take_some(unit, |&Frame { at, data, old, .. }| {
+            let (of, page) = self.address(at);
+            if of != block || !(first..=last).contains(&page) {
+                return false;
             }
+            old.into_iter().for_each(|unit| self.let_go(unit, 1));
             // Guard pages hold nothing, and what was copied is there.
-            let Data::Held { content, way: Way::Plain | Way::BeginsLsbOnly | Way::Again } = data else { continue };
-            self.nand.store(block, page, content.data, content.spare);
-            if !self.assembly.is_open && ftl::page_of(content.spare).is_some() {
-                self.assembly.landed.push(Stamp::unpack(content.data));
+            if let Data::Held { content, way: Way::Plain | Way::BeginsLsbOnly | Way::Again } = data {
+                self.nand.store(block, page, content.data, content.spare);
+                if !self.assembly.is_open && ftl::page_of(content.spare).is_some() {
+                    self.assembly.landed.push(Stamp::unpack(content.data));
+                }
             }
+            true
+        });
+        self.assembly.frames = frames;
+    }
+
+    /// The array has a row, whose last page that is, and whose program was a plain one.
+    fn land_row(&mut self, last: Ppn) {
+        let (unit, row) = (self.geometry.unit_of(last), self.geometry.row_around(last));
+        let mut frames = std::mem::take(&mut self.assembly.frames);
+        frames.take_some(unit, |frame| {
+            let is_of_row = row.contains(&frame.at.0);
+            if is_of_row && let Some(old) = frame.old {
+                self.let_go(old, frame.pages);
+            }
+            is_of_row
+        });
+        self.assembly.frames = frames;
+    }
+
+    /// The program of a row, whose last page that is, comes to its end, where rows are plain: on each plane a flash page.
+    pub(crate) fn program_row(&mut self, last: Ppn) {
+        let (unit, slot) = self.geometry.unit_and_slot(last);
+        let last_page = self.geometry.page_of_slot(slot);
+        for lane in 0..self.geometry.unit_width {
+            self.program_missing(self.geometry.block_of(unit, lane), last_page);
         }
-        self.assembly.frames.put_back(block, frames);
+        self.land_row(last);
     }
 
     /// A unit, whose last page that is, does not come to be programmed. Its block takes no more pages: a second pass there is lost as
@@ -201,9 +239,10 @@ impl Flash {
 
     /// Pages that wait in a block are gone.
     pub(super) fn drop_frames(&mut self, block: Block) {
-        let pages: Vec<Page> = self.assembly.frames.pages_of(block).collect();
+        let pages = self.assembly.frames.pages_of(self.geometry.unit_of_block(block));
+        let pages: Vec<Ppn> = pages.filter(|&page| self.address(page).0 == block).collect();
         for page in pages {
-            self.take_frame((block, page));
+            self.take_frame(page);
         }
     }
 
@@ -243,7 +282,7 @@ impl Flash {
         if self.assembly.frames.is_empty() {
             return None;
         }
-        match self.assembly.frames.get(self.address(ppn))?.data {
+        match self.frame(ppn)?.data {
             Data::Held { content, .. } => Some(content),
             Data::Copied { .. } => None,
         }
@@ -255,16 +294,18 @@ impl Flash {
         if !self.holds_back(unit) {
             return None;
         }
-        let waited_for = self.assembly.frames.iter().filter(|(_, frame)| frame.old == Some(unit));
-        let (block, _) = waited_for.map(|(at, _)| at).min()?;
-        Some(self.geometry.unit_of_block(block))
+        self.first_unit_of(self.assembly.frames.by_page().filter(|frame| frame.old == Some(unit)))
     }
 
     /// The reclaim unit of a page that waits for others, if there is one. Dummy pages need not have their second pass.
     pub(crate) fn unit_in_frames(&self) -> Option<Unit> {
-        let frames = self.assembly.frames.iter();
-        let waiting = frames.filter(|&((block, page), frame)| frame.is_needed || !self.nand.is_programmed(block, page));
-        let (block, _) = waiting.map(|(at, _)| at).min()?;
+        let frames = self.assembly.frames.by_page();
+        self.first_unit_of(frames.filter(|frame| frame.is_needed || !self.is_programmed(frame.at)))
+    }
+
+    /// The unit of the first of these pages, by their blocks.
+    fn first_unit_of(&self, frames: impl Iterator<Item = Frame>) -> Option<Unit> {
+        let (block, _) = frames.map(|frame| self.address(frame.at)).min()?;
         Some(self.geometry.unit_of_block(block))
     }
 

@@ -24,6 +24,7 @@ pub(crate) use assembly::Wordlines;
 pub use faults::Fault;
 use faults::{Buffered, Fate, Supply};
 pub(crate) use faults::{FailedProgram, Found, Safeguard};
+use wordlines::Row;
 
 /// A program, by the block whose page is the last of it to be placed, and its number there.
 pub(crate) type ProgramId = (Block, u32);
@@ -32,8 +33,6 @@ pub(crate) type ProgramId = (Block, u32);
 #[derive(Clone, Copy)]
 pub(crate) struct InProgram {
     pub(crate) program: ProgramId,
-    /// It is the last page of its wordline.
-    pub(crate) ends_wordline: bool,
     /// It is the last page of the program to be placed.
     pub(crate) completes: bool,
 }

@@ -2,9 +2,9 @@
 //! behind another in cache mode.
 
 use base::{Block, OpKind, Page, Ppn, Unit};
-use nand::Cached;
+use nand::{Cached, StoreKind};
 
-use super::{Flash, obey};
+use super::{Flash, Row, obey};
 
 impl Flash {
     /// True if two pages may go into one multi-plane command, given that their planes are distinct.
@@ -18,6 +18,18 @@ impl Flash {
         let fits = self.nand.are_of_one_page(first_page, second_page) || self.planes_are_independent;
         let are_alike = !self.tells_modes || self.nand.may_share_mode(first_block, second_block);
         self.multiplane && fits && are_alike && self.same_block_offset(first_block, second_block)
+    }
+
+    /// Pages of a row on several planes may go into one command.
+    #[inline]
+    pub(crate) fn shares_rows(&self) -> bool {
+        self.geometry.unit_width == 1 || self.multiplane
+    }
+
+    /// Flash pages have parts, and a read of one concerns nobody but its block: pages store nothing, and no operation is looked at.
+    #[inline]
+    pub(crate) fn reads_rows(&self) -> bool {
+        self.geometry.parts > 1 && self.nand.stores() == StoreKind::Nothing && !self.supply.is_watched()
     }
 
     /// True if the pages of a multi-plane command may differ in their offset, hence in their type.
@@ -43,6 +55,9 @@ impl Flash {
     pub(crate) fn check_shared(&self, kind: OpKind, ppns: impl Iterator<Item = Ppn> + Clone) {
         let mut all = ppns.clone();
         if let (Some(first), Some(_)) = (all.next(), all.next()) {
+            if !cfg!(debug_assertions) && self.multiplane && self.are_of_row(first, ppns.clone()) {
+                return;
+            }
             let (block, page) = self.address(first);
             // Those of a row lie so many planes further on.
             let address = |ppn: Ppn| {
@@ -57,11 +72,31 @@ impl Flash {
         }
     }
 
+    /// Flash pages with parts lie in the row of one, on distinct planes.
+    fn are_of_row(&self, first: Ppn, mut pages: impl Iterator<Item = Ppn>) -> bool {
+        let row = self.geometry.row_around(first);
+        self.geometry.parts > 1 && pages.all(|page| row.contains(&page.0))
+    }
+
     /// Where an operation on these pages works, one place for those that are programmed together.
     pub(crate) fn places_of(&self, ppns: impl Iterator<Item = Ppn>, places: &mut Vec<(Block, Page)>) {
         places.clear();
+        if self.programs_by_row() {
+            return self.places_in_rows(ppns, places);
+        }
         places.extend(self.flash_pages(ppns));
         places.dedup_by_key(|&mut (block, page)| (block, self.nand.last_of_wordline(block, page)));
+    }
+
+    /// They are pages of several flash pages, each of which is programmed by itself: the places of these.
+    fn places_in_rows(&self, firsts: impl Iterator<Item = Ppn>, places: &mut Vec<(Block, Page)>) {
+        let mut row = Row::NONE;
+        for ppn in firsts {
+            if !row.pages.contains(&ppn.0) {
+                row = self.row(ppn);
+            }
+            places.push(self.address_in(&row, ppn));
+        }
     }
 
     /// True if a page can be read while an operation of that kind is suspended there.

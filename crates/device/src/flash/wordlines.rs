@@ -1,11 +1,48 @@
 //! Wordlines that are programmed as a whole, in one shot or in two passes: which pages of one are placed, and which can be read.
 
+use std::ops::Range;
+
 use base::{Block, Geometry, Page, Ppn};
 
 use super::assembly::Wordlines;
 use super::{Flash, InProgram, ProgramId, obey};
 
+/// A row of flash pages.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// The numbers of its pages.
+    pub(crate) pages: Range<u32>,
+    /// Its first page.
+    first: (Block, Page),
+}
+
+impl Row {
+    /// No row.
+    pub(super) const NONE: Row = Row { pages: 0..0, first: (Block::new(0), Page::FIRST) };
+}
+
 impl Flash {
+    /// The row of a page.
+    pub(crate) fn row(&self, ppn: Ppn) -> Row {
+        let pages = self.geometry.row_around(ppn);
+        Row { first: self.address(Ppn(pages.start)), pages }
+    }
+
+    /// The address of a page of a row.
+    #[inline]
+    pub(super) fn address_in(&self, row: &Row, ppn: Ppn) -> (Block, Page) {
+        let (block, page) = row.first;
+        let (lane, part) = self.geometry.lane_and_part(ppn.0 - row.pages.start);
+        (Block::new(block.number() + lane * self.geometry.blocks_per_plane), page.plus(part))
+    }
+
+    /// Reads the flash page of a page of a row, where that concerns nobody but its block ([`Flash::reads_rows`]).
+    #[inline]
+    pub(crate) fn read_in(&mut self, row: &Row, ppn: Ppn) {
+        let (block, page) = self.address_in(row, ppn);
+        obey(self.nand.read(block, page));
+    }
+
     /// All pages of a program are placed.
     #[inline]
     pub(crate) fn is_whole(&self, (block, number): ProgramId) -> bool {
@@ -28,39 +65,20 @@ impl Flash {
         let block = self.geometry.block_of(unit, lane);
         let last_block = Block::new(block.number() + lanes_behind * self.geometry.blocks_per_plane);
         let together = self.nand.together_in(block);
-        let ends_wordline = page.number() % together == together - 1;
         let program = (last_block, page.number() / together);
-        InProgram { program, ends_wordline, completes: ends_wordline && lanes_behind == 0 }
+        InProgram { program, completes: page.number() % together == together - 1 && lanes_behind == 0 }
+    }
+
+    /// Pages of a wordline of a program.
+    #[inline]
+    pub(crate) fn pages_together(&self, (block, _): ProgramId) -> usize {
+        self.nand.together_in(block) as usize
     }
 
     /// Rows of flash pages are programmed at once, each page by itself: nothing gathers for longer.
     #[inline]
     pub(crate) fn programs_by_row(&self) -> bool {
         self.geometry.parts > 1 && self.assembly.wordlines == Wordlines::ByPage
-    }
-
-    /// The number of flash pages that these are, if they are whole rows in order, each of which is one program.
-    pub(crate) fn whole_rows(&self, ppns: impl ExactSizeIterator<Item = Ppn>) -> Option<usize> {
-        let (slots, pages) = (self.geometry.row_slots(), ppns.len() as u32);
-        if !self.programs_by_row() || !pages.is_multiple_of(slots) {
-            return None;
-        }
-        let mut next = None;
-        for (at, ppn) in ppns.enumerate() {
-            let begins = (at as u32).is_multiple_of(slots);
-            if if begins { !self.geometry.begins_row(ppn) } else { next != Some(ppn.0) } {
-                return None;
-            }
-            next = Some(ppn.0 + 1);
-        }
-        Some((pages / self.geometry.parts) as usize)
-    }
-
-    /// The place of a page in the program of its row, which is known.
-    #[inline]
-    pub(crate) fn in_row(&self, ppn: Ppn, program: ProgramId) -> InProgram {
-        let completes = self.geometry.begins_row(Ppn(ppn.0 + 1));
-        InProgram { program, ends_wordline: completes || self.geometry.is_last_part(ppn), completes }
     }
 
     /// True if a page is the last one of its wordline.

@@ -18,6 +18,8 @@ struct Collection {
     read: u8,
     /// Number of the pages read that are on their way or being corrected.
     correcting: u8,
+    /// Of the unit of the pages, when none of them was stale ([`Ftl::valid_mark`]); `None`: that was not looked for.
+    mark: Option<u32>,
     /// The pages that move together.
     group: Group,
 }
@@ -27,6 +29,7 @@ impl Collection {
         step: Step { op: Op::Move(How::OffChip), cause: Cause::Gc },
         read: 0,
         correcting: 0,
+        mark: None,
         group: Group::EMPTY,
     };
 }
@@ -109,7 +112,7 @@ impl InHand<'_> {
         self.0.step = Step { op: Op::Move(How::OffChip), cause: Cause::Gc };
         self.0.group.clear();
         self.0.group.push(page);
-        self.0.read = 1;
+        (self.0.read, self.0.mark) = (1, None);
     }
 
     /// The page is programmed.
@@ -130,6 +133,7 @@ pub(super) struct Collections {
     /// Pages that were read, and of which the FTL decides anew, with what they hold.
     kept: Vec<(Ppn, Content)>,
     dynamic: Option<DynamicAllocation>,
+    geometry: Geometry,
 }
 
 impl Collections {
@@ -144,6 +148,7 @@ impl Collections {
             correcting: vec![0; geometry.dies() as usize],
             kept: Vec::new(),
             dynamic: device.has.dynamic,
+            geometry: *geometry,
         }
     }
 
@@ -209,7 +214,7 @@ impl Collections {
     pub(super) fn end_group(&mut self, domain: Domain) {
         let collection = &mut self.all[domain.index()];
         collection.group.clear();
-        collection.read = 0;
+        (collection.read, collection.mark) = (0, None);
     }
 
     /// The operation that a domain has in hand.
@@ -238,6 +243,24 @@ impl Collections {
     #[inline]
     pub(super) fn content(&self, domain: Domain, at: usize) -> Content {
         self.contents.get(domain, at)
+    }
+
+    /// The pages of a group that were not read, where none is kept.
+    #[inline]
+    pub(super) fn unread(&self, domain: Domain) -> &[Ppn] {
+        let Collection { group, read, .. } = &self.all[domain.index()];
+        &group.pages()[usize::from(*read)..]
+    }
+
+    /// The next pages of a group leave the array, where pages store nothing.
+    #[inline]
+    pub(super) fn add_reads(&mut self, plan: &impl Plan, die: Die, domain: Domain, pages: u8) {
+        let collection = &mut self.all[domain.index()];
+        if plan.has().contents {
+            collection.correcting += pages;
+            self.correcting[die.index()] += pages;
+        }
+        collection.read += pages;
     }
 
     /// The next page of a group leaves the array. Where pages store nothing and are correct when they leave their die, nothing
@@ -291,7 +314,8 @@ impl Collections {
     /// Has the FTL decide what a domain does next, and takes it in hand.
     #[inline]
     fn take_in_hand(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<Step> {
-        let Collection { group, step, .. } = &mut self.all[domain.index()];
+        let Collection { group, step, mark, .. } = &mut self.all[domain.index()];
+        *mark = None;
         *step = ftl.next_step(domain, group)?;
         Some(*step)
     }
@@ -299,7 +323,16 @@ impl Collections {
     /// Drops pages that were overwritten or trimmed since the collection chose them.
     #[inline(always)]
     fn forget_stale_pages(&mut self, ftl: &Ftl, domain: Domain) {
-        if self.group(domain).pages().iter().any(|&page| !ftl.is_valid(page)) {
+        let Collection { group, mark, step, .. } = &mut self.all[domain.index()];
+        let Some(&first) = group.pages().first() else { return };
+        // Pages that move are of one unit.
+        let is_of_unit = matches!(step.op, Op::Move(_));
+        let now = if is_of_unit { ftl.valid_mark(self.geometry.unit_of(first)) } else { None };
+        if now.is_some() && now == *mark {
+            return;
+        }
+        *mark = now;
+        if group.pages().iter().any(|&page| !ftl.is_valid(page)) {
             self.drop_stale_pages(ftl, domain);
         }
     }

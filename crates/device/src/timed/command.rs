@@ -149,7 +149,9 @@ impl Command {
             self.cause = cause;
         }
         self.add(item.ppn, item.carried);
-        self.note_cause(usize::from(self.count) - 1, cause);
+        if self.is_mixed || cause != self.cause {
+            self.note_cause(usize::from(self.count) - 1, cause);
+        }
     }
 
     /// Takes pages out of it: they are not done when it is.
@@ -167,14 +169,9 @@ impl Command {
         taken
     }
 
-    /// It programs as many wordlines as it has pages that are the last of one.
-    pub(super) fn set_wordlines(&mut self, is_last: impl Fn(Ppn) -> bool) {
-        self.wordlines = self.items().iter().filter(|item| is_last(item.ppn)).count() as u8;
-    }
-
-    /// A wordline more is whole.
-    pub(super) fn end_wordline(&mut self) {
-        self.wordlines += 1;
+    /// It programs so many wordlines.
+    pub(super) fn set_wordlines(&mut self, wordlines: usize) {
+        self.wordlines = wordlines as u8;
     }
 
     /// The number of wordlines that it programs, each on a plane of its own.
@@ -197,6 +194,26 @@ impl Command {
         self.items[usize::from(self.count)] = Item { ppn, carried };
         self.count += 1;
         self.firsts = 0;
+    }
+
+    /// Adds so many pages that follow each other.
+    #[inline]
+    pub(super) fn add_run(&mut self, first: Ppn, pages: u32, carried: Carried) {
+        let (from, count) = (usize::from(self.count), pages as usize);
+        for (item, at) in self.items[from..from + count].iter_mut().zip(first.0..) {
+            *item = Item { ppn: Ppn(at), carried };
+        }
+        self.count += pages as u8;
+        self.firsts = 0;
+    }
+
+    /// Keeps the pages before a place, all for one cause, and puts others for it before them.
+    pub(super) fn keep_behind(&mut self, end: usize, before: impl ExactSizeIterator<Item = Item>) {
+        debug_assert!(!self.is_mixed);
+        let count = before.len();
+        self.items.copy_within(..end, count);
+        self.items.iter_mut().zip(before).for_each(|(place, item)| *place = item);
+        (self.count, self.firsts) = ((end + count) as u8, 0);
     }
 
     /// The command copies pages inside their planes: it is a program whose data are there. This is one of them.
@@ -290,11 +307,34 @@ impl Command {
     /// Has the flash pages known from now on, until a page is added.
     #[inline]
     pub(super) fn note_flash_pages(&mut self, geometry: &Geometry) {
-        self.firsts = self.find_firsts(geometry);
+        if self.firsts == 0 {
+            self.firsts = self.find_firsts(geometry);
+        }
+    }
+
+    /// By place a bit: the page is the first of its flash page. Likewise.
+    #[inline]
+    pub(super) fn set_firsts(&mut self, firsts: u64) {
+        debug_assert!(firsts & 1 == 1 && firsts >> self.count == 0, "places of pages");
+        self.firsts = firsts;
+    }
+
+    /// It programs whole flash pages.
+    #[inline]
+    pub(super) fn set_whole_pages(&mut self, parts: u32) {
+        let (mut firsts, mut at) = (0, 0);
+        while at < u32::from(self.count) {
+            firsts |= 1 << at;
+            at += parts;
+        }
+        self.firsts = firsts;
     }
 
     fn find_firsts(&self, geometry: &Geometry) -> u64 {
         let items = self.items();
+        if items.len() == 1 {
+            return 1;
+        }
         // Most lie behind one another, and most flash pages behind all before.
         let (mut firsts, mut last, mut highest) = (0, 0..0, 0);
         for (at, &Item { ppn, .. }) in items.iter().enumerate() {
@@ -323,14 +363,24 @@ impl Command {
         self.first_parts(&geometry).map(move |ppn| Ppn(geometry.flash_page_around(ppn).end - 1))
     }
 
-    /// It programs all of its pages as they are, once, and so many flash pages with them.
-    pub(super) fn set_whole(&mut self, pages: usize) {
-        (self.pass, self.wordlines) = (Pass::Only, pages as u8);
+    /// The last page of each row of a program that has them as a whole.
+    #[inline]
+    pub(super) fn last_of_rows<'a>(&'a self, geometry: &Geometry) -> impl Iterator<Item = Ppn> + Clone + use<'a> {
+        let slots = geometry.row_slots() as usize;
+        self.items().chunks_exact(slots).map(move |row| row[slots - 1].ppn)
     }
 
     /// The number of flash pages that it reads or programs, each on a plane of its own.
     pub(super) fn planes(&self, geometry: &Geometry) -> usize {
         if geometry.parts == 1 || self.count == 1 { self.len() } else { self.flash_pages(geometry).count() }
+    }
+
+    /// A page comes in its row behind all of the command's, which lie there one behind the other: it is of the last one's flash page, or
+    /// on a plane that is not used yet.
+    #[inline]
+    pub(super) fn goes_on(&self, geometry: &Geometry, ppn: Ppn) -> bool {
+        // Of a unit all pages from one on are placed: where others are of the command, it has fewer of these.
+        ppn.0 == self.lead().0.wrapping_add(self.count.into()) && geometry.row_around(self.lead()).contains(&ppn.0)
     }
 
     /// True if a page is on the die, on a plane that the command does not use yet.

@@ -121,6 +121,12 @@ impl<P: Plan> Context<'_, P> {
         if self.assembles() { self.device.ftl.lookup(lpn).ok() } else { None }
     }
 
+    /// Copies may be placed several at once: the array programs rows, all alike, and nobody hears of single pages.
+    #[inline(always)]
+    pub(super) fn takes_runs(&self) -> bool {
+        self.assembles() && self.device.flash.rows_are_plain() && !self.device.recorder.has_tenants()
+    }
+
     /// A die has programmed pages of the host or of the map, or gives up pages that failed. An erase may have waited for that.
     #[inline(always)]
     pub(super) fn note_programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {

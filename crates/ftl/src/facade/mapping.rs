@@ -88,6 +88,9 @@ calls! {
         /// True if a physical page holds current data.
         fn is_valid(&self, at: Ppn) -> bool;
 
+        /// A number that is another one once a page of a unit in work has become invalid; `None`: that has to be looked for.
+        fn valid_mark(&self, unit: Unit) -> Option<u32>;
+
         /// Asks the memory for the map entry of a page that will be looked up or written.
         fn prefetch(&self, lpn: Lpn);
 
@@ -131,6 +134,13 @@ calls! {
         fn place(
             &mut self, domain: Domain, step: Step, pages: &[Ppn], suits: Option<impl FnOnce(Ppn) -> bool>
         ) -> Option<Placed>;
+
+        /// Places copies of the first of these pages, which the step in hand moves off the chip, at once: in order, and as many as their
+        /// row takes. Returns the place of the first one, and how many they are; `None` where each is to be placed by itself.
+        ///
+        /// # Panics
+        /// If one of them was overwritten or trimmed since.
+        fn place_run(&mut self, domain: Domain, pages: &[Ppn]) -> Option<(Ppn, u32)>;
 
         /// The unit of [`Op::Erase`](crate::Op::Erase) was erased, or its erase has failed. The next collection of the domain may begin at
         /// once.

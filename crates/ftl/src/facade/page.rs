@@ -22,6 +22,13 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
     }
 
     #[inline]
+    fn valid_mark(&self, unit: Unit) -> Option<u32> {
+        // Where programs fail, pages return to units.
+        let none_returns = !self.kernel.keeps_spares() && self.mechanisms.parts().retirement.is_none();
+        none_returns.then(|| self.kernel.valid_of(unit))
+    }
+
+    #[inline]
     fn prefetch(&self, lpn: Lpn) {
         self.kernel.prefetch_map(lpn);
         if !self.is_quiet() {
@@ -98,6 +105,11 @@ impl<M: Mechanisms> Mapping for PageMap<M> {
             (Op::Move(_) | Op::Pad, []) => Some(self.pad(domain)),
             _ => unreachable!("{op:?} places nothing of {pages:?}"),
         }
+    }
+
+    #[inline(always)]
+    fn place_run(&mut self, domain: Domain, pages: &[Ppn]) -> Option<(Ppn, u32)> {
+        self.copy_run(domain, pages)
     }
 
     #[inline]

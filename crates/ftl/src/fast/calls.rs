@@ -22,6 +22,10 @@ impl Mapping for Fast {
         Fast::is_valid(self, at)
     }
 
+    fn valid_mark(&self, _: Unit) -> Option<u32> {
+        None
+    }
+
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
         self.map.prefetch(lpn.index());
@@ -78,6 +82,11 @@ impl Mapping for Fast {
         suits: Option<impl FnOnce(Ppn) -> bool>,
     ) -> Option<Placed> {
         Fast::place(self, domain, step, pages, suits)
+    }
+
+    #[inline]
+    fn place_run(&mut self, _: Domain, _: &[Ppn]) -> Option<(Ppn, u32)> {
+        None
     }
 
     #[inline]

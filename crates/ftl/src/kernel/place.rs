@@ -45,6 +45,16 @@ pub(crate) struct MovedRun {
     pub(crate) filled: Option<Unit>,
 }
 
+/// Where pages of a row were placed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacedRun {
+    /// The first of them.
+    pub(crate) first: Ppn,
+    pub(crate) pages: u32,
+    /// The unit, if they filled it.
+    pub(crate) filled: Option<Unit>,
+}
+
 /// Blocks that a unit has at most: a die has no more planes.
 const LANES: usize = 16;
 
@@ -228,6 +238,32 @@ impl Kernel {
         self.reverse.prefetch(self.geometry.ppn(unit, coming).index());
         self.units[unit.index()].valid += 1;
         (Frontier { unit, slot }, self.advance(domain, stream, unit, slot))
+    }
+
+    /// Places copies of valid pages of a unit in work where the next pages of a stream go, in order and as many as its row takes. `None`
+    /// where spare areas are kept, or the stream skips slots: there each page is placed by itself.
+    #[inline]
+    pub(crate) fn place_run(&mut self, domain: Domain, stream: Stream, pages: &[Ppn]) -> Option<PlacedRun> {
+        if self.keeps_spares() || self.streams.density(stream) != Density::Full {
+            return None;
+        }
+        let Frontier { unit: target, slot } = self.open_frontier(domain, stream);
+        let (unit, to) = (self.geometry.unit_of(pages[0]), self.geometry.ppn(target, slot));
+        let left = self.geometry.row_slots() - self.geometry.row_of_slot(slot).1;
+        let count = (pages.len() as u32).min(left);
+        for (&from, at) in pages[..count as usize].iter().zip(to.0..) {
+            debug_assert_eq!(self.geometry.unit_of(from), unit, "pages of one unit");
+            let lpn = self.reverse.get(from.index());
+            assert!(lpn != NONE, "stale pages were dropped");
+            self.reverse.set(from.index(), NONE);
+            self.bind(Lpn(lpn), Ppn(at));
+        }
+        let coming = self.geometry.slot_ahead(slot, PREFETCH_DISTANCE);
+        self.reverse.prefetch(self.geometry.ppn(target, coming).index());
+        self.units[unit.index()].valid -= count as u16;
+        self.units[target.index()].valid += count as u16;
+        let filled = self.advance(domain, stream, target, Slot::new(slot.number() + count - 1));
+        Some(PlacedRun { first: to, pages: count, filled })
     }
 
     /// Moves valid pages of a unit in work, from a slot on and in order, to where the next pages of a stream go, as many as its active

@@ -129,7 +129,8 @@ impl Commands {
         let old = context.older_version(page.lpn);
         let placed = context.device.ftl.write(first, page, ANYWHERE).expect("any place suits");
         context.queues.remove_write(queue, found.0, found.1);
-        let mut last_age = self.add_write(context, host, command, first, found.1, (placed, old));
+        let mut last_age = add_write(context, host, command, found.1, (placed, old));
+        let mut filled = first;
         let burst = context.device.allocation.dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
@@ -145,8 +146,14 @@ impl Commands {
             let old = context.older_version(page.lpn);
             let Some(placed) = write_on_new_plane(context.device, command, die, domain, page) else { break };
             context.queues.remove_write(queue, found.0, found.1);
-            last_age = self.add_write(context, host, command, domain, found.1, (placed, old));
+            last_age = add_write(context, host, command, found.1, (placed, old));
+            // A collection begins in a domain with the last page that it takes.
+            if domain != filled {
+                self.schedule.note_collections(context, host, filled);
+                filled = domain;
+            }
         }
+        self.schedule.note_collections(context, host, filled);
         self.host_wrote(context, host, command, die);
     }
 
@@ -167,34 +174,33 @@ impl Commands {
             // In a deep queue it has waited for so long that nothing of it is near any more.
             context.device.ftl.prefetch(next);
         }
-        self.add_write(context, host, command, domain, write, placed)
-    }
-
-    /// Programs a write that was taken out of its queue. Returns its age.
-    #[inline]
-    fn add_write(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &mut Host,
-        command: &mut Command,
-        domain: Domain,
-        write: TransactionId,
-        (placed, old): (Placed, Option<Ppn>),
-    ) -> u64 {
-        let Transaction { lpn, version, age, .. } = *context.queues.get(write);
-        program_placed(context, placed, |device| device.expected(lpn, version), old);
-        note_of_tenant(context, placed, false);
-        if context.assembles() {
-            // The assembly knows for which of them an erase has to wait.
-            context.note_programmed(iter::once(placed.at));
-        }
-        if context.plan.has().buffer {
-            host.begin_program(&context.queues, write);
-        }
-        command.add(placed.at, Carried::Transaction(write));
+        let age = add_write(context, host, command, write, placed);
         self.schedule.note_collections(context, host, domain);
         age
     }
+}
+
+/// Programs a write that was taken out of its queue. Returns its age.
+#[inline]
+fn add_write(
+    context: &mut Context<'_, impl Plan>,
+    host: &mut Host,
+    command: &mut Command,
+    write: TransactionId,
+    (placed, old): (Placed, Option<Ppn>),
+) -> u64 {
+    let Transaction { lpn, version, age, .. } = *context.queues.get(write);
+    program_placed(context, placed, |device| device.expected(lpn, version), old);
+    note_of_tenant(context, placed, false);
+    if context.assembles() {
+        // The assembly knows for which of them an erase has to wait.
+        context.note_programmed(iter::once(placed.at));
+    }
+    if context.plan.has().buffer {
+        host.begin_program(&context.queues, write);
+    }
+    command.add(placed.at, Carried::Transaction(write));
+    age
 }
 
 /// Places a page, if that fits the first one's address, on a plane that the command does not use yet.
@@ -208,7 +214,8 @@ fn write_on_new_plane(
     let Device { ftl, flash, .. } = device;
     let geometry = flash.geometry();
     let fits = |at: Ppn| {
-        command.brings(geometry, at)
+        command.goes_on(geometry, at) && flash.shares_rows()
+            || command.brings(geometry, at)
             || flash.may_share_command(command.lead(), at) && command.is_new_plane(geometry, die, at)
     };
     ftl.write(domain, page, Some(fits))

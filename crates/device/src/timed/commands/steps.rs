@@ -204,6 +204,10 @@ impl Commands {
     /// Reads the group's next page, which fits the command, and with it those that do too.
     fn add_reads(&mut self, context: &mut Context<'_, impl Plan>, command: &mut Command, die: Die, domain: Domain) {
         let mut is_first = true;
+        if context.device.flash.reads_rows() && self.collections.next_read(domain).is_some() {
+            self.add_row(context, command, die, domain);
+            is_first = false;
+        }
         while let Some((_, page)) = self.collections.next_read(domain) {
             let flash = &mut context.device.flash;
             let comes_along = command.brings(flash.geometry(), page);
@@ -220,6 +224,36 @@ impl Commands {
                 context.device.note_reads(page, 1);
             }
             command.add(page, Carried::Domain(domain));
+        }
+    }
+
+    /// Reads the group's next pages that lie in one row, each behind the one before: each flash page once.
+    fn add_row(&mut self, context: &mut Context<'_, impl Plan>, command: &mut Command, die: Die, domain: Domain) {
+        let Context { device, plan, .. } = context;
+        let (pages, before) = (self.collections.unread(domain), command.len());
+        let row = device.flash.row(pages[0]);
+        let (mut firsts, mut end, mut count) = (0, row.pages.start, 0);
+        for &page in pages {
+            if !row.pages.contains(&page.0) || count > 0 && page <= pages[count - 1] {
+                break;
+            }
+            if page.0 >= end {
+                if count > 0 && !device.flash.shares_rows() {
+                    break;
+                }
+                firsts |= 1 << count;
+                end = device.flash.geometry().flash_page_around(page).end;
+                device.flash.read_in(&row, page);
+                if plan.has().mechanisms {
+                    device.note_reads(page, 1);
+                }
+            }
+            command.add(page, Carried::Domain(domain));
+            count += 1;
+        }
+        self.collections.add_reads(plan, die, domain, count as u8);
+        if before == 0 {
+            command.set_firsts(firsts);
         }
     }
 
@@ -264,8 +298,23 @@ impl Commands {
     ) -> bool {
         let mut suits = suits;
         let (step, group) = (self.collections.step(domain), self.collections.group(domain));
-        for (at, &from) in group.pages().iter().enumerate() {
+        let takes_runs = how == How::OffChip && context.takes_runs();
+        let mut next = 0;
+        while let Some(&from) = group.pages().get(next) {
+            if takes_runs
+                && matches!(suits, Suits::Any)
+                && let Some((first, pages)) = context.device.ftl.place_run(domain, &group.pages()[next..])
+            {
+                let flash = &mut context.device.flash;
+                flash.place_run(first, pages, flash.unit_of(from));
+                count_moves(&mut context.device.recorder.counters, step.cause, pages);
+                command.add_run(first, pages, Carried::Domain(domain));
+                next += pages as usize;
+                continue;
+            }
             let Some(placed) = place(context.device, domain, step, &[from], suits) else { return false };
+            let at = next;
+            next += 1;
             count_moves(&mut context.device.recorder.counters, step.cause, 1);
             note_of_tenant(context, placed, true);
             match how {

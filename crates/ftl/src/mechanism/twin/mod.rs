@@ -174,12 +174,14 @@ impl<'a> Pick<'a> {
     fn into_row(self, job: &mut Job, group: &mut Group) {
         let geometry = self.kernel.geometry();
         let Some(first) = self.next_wanted(job.cursor).or_else(|| self.next_wanted(Slot::FIRST)) else { return };
-        let row = geometry.row_of_slot(first).0;
         job.cursor = first;
-        let pages = geometry.slots_from(first).take_while(|&slot| geometry.row_of_slot(slot).0 == row);
-        let wanted =
-            pages.map(|slot| geometry.ppn(self.unit, slot)).filter(|&page| self.is_wanted(self.kernel.lpn_at(page)));
-        wanted.for_each(|page| group.push(page));
+        let first = geometry.ppn(self.unit, first);
+        let pages = first.0..geometry.row_around(first).end;
+        for (page, held) in pages.clone().zip(self.kernel.lpns_from(first, pages.len() as u32)) {
+            if self.is_wanted(held) {
+                group.push(Ppn(page));
+            }
+        }
     }
 
     /// Up to `room` pages of the next offset that has two or more valid ones.

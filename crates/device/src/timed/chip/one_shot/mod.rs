@@ -30,15 +30,17 @@ struct WaitingPage {
     cause: Cause,
     /// The program that brings it.
     program: ProgramId,
-    /// It is the last page of its wordline.
-    ends_wordline: bool,
 }
 
-impl WaitingPage {
-    fn of(flash: &Flash, item: Item, cause: Cause) -> WaitingPage {
-        let InProgram { program, ends_wordline, .. } = flash.in_program(item.ppn);
-        WaitingPage { item, cause, program, ends_wordline }
-    }
+/// Pages of a command that follow each other and are programmed together.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// Their places in the command.
+    from: usize,
+    to: usize,
+    program: ProgramId,
+    /// The last page of the program is one of them.
+    completes: bool,
 }
 
 /// When a wordline is filled up, if nobody completes it before.
@@ -76,6 +78,9 @@ pub(in crate::timed) struct Wordlines {
     overdue: Vec<Due>,
     /// By shared queue, the die on which its last page waits for others.
     open: Vec<Option<Die>>,
+    /// Room for the pages of a command that gather, by stretch and one by one.
+    stretches: Vec<Stretch>,
+    gathered: Vec<WaitingPage>,
 }
 
 impl Wordlines {
@@ -102,6 +107,8 @@ impl Wordlines {
             due: VecDeque::new(),
             overdue: Vec::new(),
             open: Vec::new(),
+            stretches: Vec::new(),
+            gathered: Vec::new(),
         }
     }
 
@@ -136,44 +143,64 @@ impl Wordlines {
     #[inline(never)]
     fn gather(&mut self, flash: &Flash, die: Die, command: &mut Command, now: Instant) -> (bool, Option<Instant>) {
         let was_due = !self.due.is_empty();
-        let waiting = &mut self.waiting[die.index()];
-        let mut whole = Vec::new();
-        let mut row_before = None;
-        for (at, &item) in command.items().iter().enumerate() {
-            let row = flash.geometry().row_around(item.ppn).start;
-            let InProgram { program, ends_wordline, completes } = match row_before {
-                Some((before, program)) if before == row && flash.programs_by_row() => flash.in_row(item.ppn, program),
-                _ => flash.in_program(item.ppn),
-            };
-            row_before = Some((row, program));
-            let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
-            let is_first = || !waiting.iter().any(|other| other.program == program && is_of_host(&other.item));
-            if let Some(pad_after) = self.pad_after
-                && is_of_host(&item)
-                && is_first()
-                && !is_settled(self.twice, flash, program)
-            {
-                let erases = flash.erases_of(item.ppn);
-                self.due.push_back(Due { at: now + pad_after, die, page: item.ppn, program, erases });
+        find_stretches(flash, command, &mut self.stretches);
+        let Wordlines { stretches, gathered, waiting, due, pad_after, twice, .. } = self;
+        let waiting = &mut waiting[die.index()];
+        let is_whole = |it: &Stretch| it.completes && !waiting.iter().any(|page| page.program == it.program);
+        if stretches.iter().all(is_whole) && (pad_after.is_none() || !*twice) {
+            let of_each = stretches.iter().map(|it| (it.to - it.from) / flash.pages_together(it.program));
+            let wordlines = of_each.sum();
+            command.set_pass(Pass::Only);
+            command.set_wordlines(wordlines);
+        } else if let [first, rest @ ..] = &**stretches
+            && rest.len() <= 1
+            && first.completes
+            && rest.iter().all(|it| !it.completes)
+            && pad_after.is_none()
+            && !command.is_mixed()
+            && waiting.iter().all(|page| page.program != first.program || page.cause == command.cause())
+        {
+            // Of a row that was begun already, pages wait, and those of the next one do from now on.
+            gathered.clear();
+            take_waiting(waiting, first.program, gathered);
+            if let [Stretch { from, to, program, .. }] = *rest {
+                let cause = command.cause();
+                waiting.extend(command.items()[from..to].iter().map(|&item| WaitingPage { item, cause, program }));
             }
-            waiting.push(WaitingPage { item, cause: command.cause_at(at), program, ends_wordline });
-            if completes {
-                whole.push(program);
-            }
-        }
-        command.begin_wordlines();
-        for whole in &whole {
-            waiting.retain(|page| {
-                // Of a row that was begun already, pages wait on.
-                let is_of_it = page.program == *whole;
-                if is_of_it {
-                    command.add_for(page.item, page.cause);
-                    if page.ends_wordline {
-                        command.end_wordline();
-                    }
+            command.keep_behind(first.to, gathered.iter().map(|page| page.item));
+            command.set_pass(Pass::Only);
+            command.set_wordlines(command.len() / flash.pages_together(first.program));
+        } else {
+            let mut wordlines = 0;
+            gathered.clear();
+            for &Stretch { from, to, program, completes } in &*stretches {
+                let is_of_host = |item: &&Item| matches!(item.carried, Carried::Transaction(_));
+                let pages =
+                    (from..to).map(|at| WaitingPage { item: command.item(at), cause: command.cause_at(at), program });
+                if let Some(pad_after) = *pad_after
+                    && let Some(first) = command.items()[from..to].iter().find(is_of_host)
+                    && !waiting.iter().any(|other| other.program == program && is_of_host(&&other.item))
+                    && !is_settled(*twice, flash, program)
+                {
+                    let erases = flash.erases_of(first.ppn);
+                    due.push_back(Due { at: now + pad_after, die, page: first.ppn, program, erases });
                 }
-                !is_of_it
-            });
+                if completes {
+                    // Of a row that was begun already, pages wait.
+                    let before = gathered.len();
+                    take_waiting(waiting, program, gathered);
+                    gathered.extend(pages);
+                    wordlines += (gathered.len() - before) / flash.pages_together(program);
+                    continue;
+                }
+                waiting.extend(pages);
+            }
+            command.begin_wordlines();
+            gathered.iter().for_each(|page| command.add_for(page.item, page.cause));
+            command.set_wordlines(wordlines);
+        }
+        if flash.programs_by_row() && command.len() > 0 {
+            command.set_whole_pages(flash.geometry().parts);
         }
         if self.twice && command.len() > 0 && !flash.has_one_pass(flash.block_of(command.lead())) {
             self.begin_first_pass(flash, die, command);
@@ -192,7 +219,8 @@ impl Wordlines {
         self.between[die.index()].retain(|page| !is_anew(flash.block_of(page.item.ppn)));
         for (at, &item) in command.items().iter().enumerate() {
             let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
-            self.between[die.index()].push(WaitingPage::of(flash, item, command.cause_at(at)));
+            let (cause, program) = (command.cause_at(at), flash.in_program(item.ppn).program);
+            self.between[die.index()].push(WaitingPage { item, cause, program });
             if flash.last_of_wordline(block, page) != page {
                 continue;
             }
@@ -210,6 +238,7 @@ impl Wordlines {
         let Some(wordlines) = self.again.get_mut(die.index()).and_then(VecDeque::pop_front) else { return false };
         command.begin_wordlines();
         command.set_pass(Pass::Second);
+        let count = wordlines.len();
         for wordline in wordlines {
             self.between[die.index()].retain(|&WaitingPage { item, cause, .. }| {
                 let is_of_it = flash.wordline_of(item.ppn) == wordline;
@@ -218,8 +247,8 @@ impl Wordlines {
                 }
                 !is_of_it
             });
-            command.end_wordline();
         }
+        command.set_wordlines(count);
         true
     }
 
@@ -314,6 +343,39 @@ impl Wordlines {
             Carried::Transaction(write) => Some((write, page)),
             Carried::Domain(_) => None,
         })
+    }
+}
+
+/// Takes the pages of a program out of those that wait.
+fn take_waiting(waiting: &mut Vec<WaitingPage>, program: ProgramId, taken: &mut Vec<WaitingPage>) {
+    let is_of_it = |page: &WaitingPage| page.program == program;
+    // Most lie behind one another.
+    while let Some(first) = waiting.iter().position(is_of_it) {
+        let count = waiting[first..].iter().take_while(|page| is_of_it(page)).count();
+        taken.extend_from_slice(&waiting[first..first + count]);
+        waiting.drain(first..first + count);
+    }
+}
+
+/// Has the stretches of a command's pages.
+fn find_stretches(flash: &Flash, command: &Command, stretches: &mut Vec<Stretch>) {
+    stretches.clear();
+    let (is_by_row, mut row) = (flash.programs_by_row(), 0..0);
+    for (at, &Item { ppn, .. }) in command.items().iter().enumerate() {
+        if row.contains(&ppn.0)
+            && let Some(last) = stretches.last_mut()
+        {
+            (last.to, last.completes) = (at + 1, ppn.0 + 1 == row.end);
+            continue;
+        }
+        if is_by_row {
+            row = flash.geometry().row_around(ppn);
+        }
+        let InProgram { program, completes } = flash.in_program(ppn);
+        match stretches.last_mut().filter(|last| last.program == program) {
+            Some(last) => (last.to, last.completes) = (at + 1, completes),
+            None => stretches.push(Stretch { from: at, to: at + 1, program, completes }),
+        }
     }
 }
 

@@ -73,7 +73,10 @@ impl Chip<Any> for Wordlines {
         match command.kind() {
             OpKind::Program if context.chip.wordlines.are_on() => count(context, command),
             OpKind::Read if context.chip.wordlines.are_on() => {
-                check_readable(context, command);
+                if !context.device.flash.programs_by_row() || cfg!(debug_assertions) {
+                    // Of others the array has seen that when it read them.
+                    check_readable(context, command);
+                }
                 if context.device.flash.geometry().parts == 1 {
                     return false;
                 }
@@ -92,6 +95,9 @@ impl Chip<Any> for Wordlines {
         let (flash, ppns) = (&mut context.device.flash, command.items().iter().map(|item| item.ppn));
         let geometry = *flash.geometry();
         match command.pass() {
+            Pass::Only if flash.rows_are_plain() => {
+                command.last_of_rows(&geometry).for_each(|last| flash.program_row(last));
+            }
             Pass::Only => {
                 if flash.come_with_last_parts() {
                     flash.programmed(command.last_parts(&geometry));
@@ -129,14 +135,10 @@ impl Chip<Any> for Wordlines {
         if !command.has_data_in() {
             // Whole flash pages are copied, as they are.
             command.set_pass(Pass::Only);
-            command.set_wordlines(|ppn| context.device.flash.is_last_of_wordline(ppn));
+            command.set_wordlines(command.ppns().filter(|&ppn| context.device.flash.is_last_of_wordline(ppn)).count());
             return false;
         }
         note_open(context, die, command);
-        if let Some(pages) = context.device.flash.whole_rows(command.ppns()) {
-            command.set_whole(pages);
-            return false;
-        }
         let (is_whole, due) = context.chip.wordlines.gather(&context.device.flash, die, command, context.now);
         if !is_whole {
             context.queues.wake(die);
@@ -314,9 +316,15 @@ fn count(context: &mut Context<'_>, command: &Command) {
     let device = &mut *context.device;
     let flash = &device.flash;
     let last = command.last_parts(flash.geometry()).filter(|&ppn| flash.is_last_of_wordline(ppn));
-    let wordlines = last.clone().count();
+    let wordlines = if flash.rows_are_plain() && !cfg!(debug_assertions) {
+        // Those of one row may.
+        flash.check_shared(OpKind::Program, command.last_of_rows(flash.geometry()));
+        command.len() / flash.geometry().parts as usize
+    } else {
+        flash.check_shared(OpKind::Program, last.clone());
+        last.clone().count()
+    };
     assert_eq!(wordlines, command.wordlines(), "wordlines are whole");
-    flash.check_shared(OpKind::Program, last.clone());
     match command.pass() {
         Pass::Only => {}
         Pass::First => {
