@@ -107,6 +107,12 @@ impl GcSchedule {
         !plan.has().schedules || self.rule.is_threshold()
     }
 
+    /// True if no collection begins for what others do: all are foreground GC, or keep step with the host.
+    #[inline]
+    pub(super) fn waits_for_need(&self, plan: &impl Plan) -> bool {
+        self.is_threshold(plan) || self.is_paced()
+    }
+
     /// The number of a domain's last collection.
     #[inline]
     pub(super) fn last_begun(&self, domain: Domain) -> u64 {

@@ -358,3 +358,65 @@ impl Kernel {
         unit
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Dimensions};
+    use engine::Chance;
+
+    use super::*;
+    use crate::kernel::Why;
+    use crate::sample::{self, FIRST};
+
+    /// On units of two planes and flash pages of two parts, with pages of the host between the copies.
+    #[test]
+    fn copies_that_are_placed_at_once_lie_where_single_ones_do() {
+        let dimensions = Dimensions {
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 6,
+            unit_width: 2,
+            parts: 2,
+            ..Dimensions::ONE_PAGE
+        };
+        let policies = sample::policies(&[("reclaim_unit", "twin", &[])], Cell::Slc);
+        for seed in 0..50 {
+            let mut random = Chance::new(seed, "runs");
+            let (mut kernel, _) = sample::kernel(Geometry::new(dimensions), 24, &policies);
+            let first = sample::write(&mut kernel, Stream::FIRST, 0..12)[0];
+            let unit = kernel.geometry().unit_of(first);
+            let stale: Vec<u32> = (0..12).filter(|_| random.below(3) == 0).collect();
+            stale.iter().for_each(|&lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
+            kernel.take_victim(FIRST, unit, Why::Room);
+            let (mut singly, mut host) = (kernel.clone(), 12);
+            let valid: Vec<Ppn> = (first.0..first.0 + 12).map(Ppn).filter(|&page| kernel.is_valid(page)).collect();
+            let mut next = 0;
+            while next < valid.len() {
+                let group = &valid[next..valid.len().min(next + 1 + random.below_u32(6) as usize)];
+                let run = kernel.place_run(FIRST, Stream::FIRST, group).expect("no spare areas are kept");
+                let row = kernel.geometry().row_around(run.first);
+                assert!(row.contains(&(run.first.0 + run.pages - 1)), "pages of one row");
+                for (number, &from) in group[..run.pages as usize].iter().enumerate() {
+                    let lpn = singly.detach(unit, from).expect("a valid page");
+                    let placed = singly.place(FIRST, Stream::FIRST, lpn);
+                    assert_eq!(placed.at, Ppn(run.first.0 + number as u32));
+                    let is_last = number + 1 == run.pages as usize;
+                    assert_eq!(placed.filled, run.filled.filter(|_| is_last));
+                }
+                next += run.pages as usize;
+                if random.below(2) == 0 && host < 24 {
+                    for kernel in [&mut kernel, &mut singly] {
+                        sample::write(kernel, Stream::FIRST, [host]);
+                    }
+                    host += 1;
+                }
+                let of_map = |kernel: &Kernel| (0..24).map(|lpn| kernel.lookup(Lpn(lpn))).collect::<Vec<_>>();
+                assert_eq!(of_map(&kernel), of_map(&singly));
+                assert_eq!(kernel.valid_of(unit), singly.valid_of(unit));
+                assert_eq!(kernel.frontier(FIRST, Stream::FIRST), singly.frontier(FIRST, Stream::FIRST));
+            }
+            assert_eq!(kernel.valid_of(unit), 0);
+            assert_eq!((kernel.check(), singly.check()), (Ok(()), Ok(())));
+        }
+    }
+}

@@ -130,7 +130,12 @@ impl Commands {
         let placed = context.device.ftl.write(first, page, ANYWHERE).expect("any place suits");
         context.queues.remove_write(queue, found.0, found.1);
         let mut last_age = add_write(context, host, command, found.1, (placed, old));
-        let mut filled = first;
+        // A collection begins in a domain with the last page that it takes; but other domains may look at how far it is.
+        let is_alone = context.device.flash.geometry().domains_per_die() == 1;
+        let notes_last = is_alone && self.schedule.waits_for_need(&context.plan);
+        if !notes_last {
+            self.schedule.note_collections(context, host, first);
+        }
         let burst = context.device.allocation.dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
@@ -147,13 +152,13 @@ impl Commands {
             let Some(placed) = write_on_new_plane(context.device, command, die, domain, page) else { break };
             context.queues.remove_write(queue, found.0, found.1);
             last_age = add_write(context, host, command, found.1, (placed, old));
-            // A collection begins in a domain with the last page that it takes.
-            if domain != filled {
-                self.schedule.note_collections(context, host, filled);
-                filled = domain;
+            if !notes_last {
+                self.schedule.note_collections(context, host, domain);
             }
         }
-        self.schedule.note_collections(context, host, filled);
+        if notes_last {
+            self.schedule.note_collections(context, host, first);
+        }
         self.host_wrote(context, host, command, die);
     }
 
