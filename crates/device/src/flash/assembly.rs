@@ -215,8 +215,9 @@ impl Flash {
             && !self.assembly.frames.had_special
     }
 
-    /// Places so many pages of a row, from one on, where that holds and time passes: copies of pages of a unit.
-    pub(crate) fn place_run(&mut self, first: Ppn, pages: u32, old: Unit) {
+    /// Places so many pages of a row, from one on, where that holds and time passes: their last versions that are older lie in a unit,
+    /// or there are none.
+    pub(crate) fn place_run(&mut self, first: Ppn, pages: u32, old: Option<Unit>) {
         debug_assert!(self.rows_are_plain() && self.assembly.is_open);
         let (unit, slot) = self.geometry.unit_and_slot(first);
         let (row, place) = self.geometry.row_of_slot(slot);
@@ -230,8 +231,8 @@ impl Flash {
             *next = ((row * parts + end) as u16).max(*next);
             at += end - part;
         }
-        self.hold_back(Some(old), pages as u16);
-        self.assembly.frames.insert(unit, Frame::of_run(first, pages, Some(old)));
+        let old = self.hold_back(old, pages as u16);
+        self.assembly.frames.insert(unit, Frame::of_run(first, pages, old));
     }
 
     /// The first page of a block is placed: where that decides what is programmed together, or with which command, the block is in its

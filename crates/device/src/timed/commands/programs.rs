@@ -4,7 +4,7 @@
 use std::iter;
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Queue};
-use ftl::{ANYWHERE, HostWrite, Placed};
+use ftl::{ANYWHERE, HostWrite, Placed, Way};
 
 use super::{Commands, note_of_tenant, program_placed};
 use crate::device::Device;
@@ -195,9 +195,15 @@ fn add_write(
     (placed, old): (Placed, Option<Ppn>),
 ) -> u64 {
     let Transaction { lpn, version, age, .. } = *context.queues.get(write);
-    program_placed(context, placed, |device| device.expected(lpn, version), old);
+    let assembles = context.assembles();
+    if assembles && context.device.flash.rows_are_plain() && placed.way == Way::Plain {
+        let flash = &mut context.device.flash;
+        flash.place_run(placed.at, 1, old.map(|old| flash.unit_of(old)));
+    } else {
+        program_placed(context, placed, |device| device.expected(lpn, version), old);
+    }
     note_of_tenant(context, placed, false);
-    if context.assembles() {
+    if assembles {
         // The assembly knows for which of them an erase has to wait.
         context.note_programmed(iter::once(placed.at));
     }

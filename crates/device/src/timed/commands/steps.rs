@@ -306,7 +306,7 @@ impl Commands {
                 && let Some((first, pages)) = context.device.ftl.place_run(domain, &group.pages()[next..])
             {
                 let flash = &mut context.device.flash;
-                flash.place_run(first, pages, flash.unit_of(from));
+                flash.place_run(first, pages, Some(flash.unit_of(from)));
                 count_moves(&mut context.device.recorder.counters, step.cause, pages);
                 command.add_run(first, pages, Carried::Domain(domain));
                 next += pages as usize;
