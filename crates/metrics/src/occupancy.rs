@@ -21,9 +21,13 @@ struct Level {
 }
 
 impl Level {
+    #[inline]
     fn set(&mut self, value: u32, now: u64) {
-        self.sum = self.sum_until(now);
-        self.since = self.since.max(now);
+        // Many pages come or leave at one time.
+        if now > self.since {
+            self.sum = self.sum_until(now);
+            self.since = now;
+        }
         self.value = value;
         self.max = self.max.max(value);
     }

@@ -183,18 +183,17 @@ pub(crate) fn table(
     axes: &[(&'static str, &[Interval])],
     buffered: bool,
 ) -> Table {
-    let rows: Vec<(&'static str, &Interval)> =
-        axes.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (*name, row))).collect();
-    let count =
-        |f: &dyn Fn(&Counters) -> u64| Column::U64(rows.iter().map(|(_, row)| f(&row.counters(shape))).collect());
+    let figures = |row| RowFigures { row, counters: Interval::counters(row, shape), shape, start };
+    let rows: Vec<(&'static str, RowFigures<'_>)> =
+        axes.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (*name, figures(row)))).collect();
+    let count = |f: &dyn Fn(&Counters) -> u64| Column::U64(rows.iter().map(|(_, row)| f(&row.counters)).collect());
     let figure = |f: &dyn Fn(&RowFigures<'_>) -> Option<f64>| {
-        let value = |(_, row): &(&'static str, &Interval)| f(&RowFigures { row, shape, start }).unwrap_or(f64::NAN);
-        Column::F64(rows.iter().map(value).collect())
+        Column::F64(rows.iter().map(|(_, row)| f(row).unwrap_or(f64::NAN)).collect())
     };
     // Whole numbers where programs are counted in pages of the flash.
     let pages = |f: &dyn Fn(&Counters) -> u64| match shape.page_bytes == shape.flash_page_bytes {
         true => count(f),
-        false => figure(&|row| Some(shape.flash_pages(f(&row.counters())))),
+        false => figure(&|row| Some(shape.flash_pages(f(&row.counters)))),
     };
     let columns = vec![
         ("axis", Column::Text(rows.iter().map(|(name, _)| *name).collect())),
@@ -205,10 +204,10 @@ pub(crate) fn table(
         ("reads", count(&|c| c.host_reads)),
         ("writes", count(&|c| c.host_writes)),
         ("trims", count(&|c| c.host_trims)),
-        ("iops", figure(&|f| f.per_second(f.counters().host_reads + f.counters().host_writes))),
+        ("iops", figure(&|f| f.per_second(f.counters.host_reads + f.counters.host_writes))),
         (
             "throughput_mb_s",
-            figure(&|f| f.per_second(f.counters().bytes_read + f.counters().bytes_written).map(|b| b / 1e6)),
+            figure(&|f| f.per_second(f.counters.bytes_read + f.counters.bytes_written).map(|b| b / 1e6)),
         ),
         (
             "latency_mean_us",
@@ -217,14 +216,14 @@ pub(crate) fn table(
                 f.mean_us(delta.read_ns + delta.write_ns, delta.counters.host_reads + delta.counters.host_writes)
             }),
         ),
-        ("read_latency_mean_us", figure(&|f| f.mean_us(f.row.delta.read_ns, f.counters().host_reads))),
-        ("write_latency_mean_us", figure(&|f| f.mean_us(f.row.delta.write_ns, f.counters().host_writes))),
+        ("read_latency_mean_us", figure(&|f| f.mean_us(f.row.delta.read_ns, f.counters.host_reads))),
+        ("write_latency_mean_us", figure(&|f| f.mean_us(f.row.delta.write_ns, f.counters.host_writes))),
         ("latency_max_us", figure(&|f| f.max_us())),
-        ("waf", figure(&|f| f.counters().waf(f.shape.page_bytes))),
-        ("waf_units", figure(&|f| f.counters().waf_units(f.shape.has_wide_units))),
+        ("waf", figure(&|f| f.counters.waf(f.shape.page_bytes))),
+        ("waf_units", figure(&|f| f.counters.waf_units(f.shape.has_wide_units))),
         ("gc_invocations", count(&|c| c.gc_invocations)),
-        ("gc_per_s", figure(&|f| f.rate(f.counters().gc_invocations))),
-        ("gc_per_gb", figure(&|f| ratio(f.counters().gc_invocations, f.counters().bytes_written).map(|r| r * 1e9))),
+        ("gc_per_s", figure(&|f| f.rate(f.counters.gc_invocations))),
+        ("gc_per_gb", figure(&|f| ratio(f.counters.gc_invocations, f.counters.bytes_written).map(|r| r * 1e9))),
         ("gc_moved_pages", count(&|c| c.gc_moved_pages)),
         ("page_reads", count(&Counters::page_reads)),
         ("page_programs", pages(&Counters::page_programs)),
@@ -232,8 +231,8 @@ pub(crate) fn table(
         ("host_page_programs", pages(&|c| c.of(Cause::Host, OpKind::Program))),
         ("erases", count(&Counters::block_erases)),
         ("refresh_erases", count(&|c| c.of(Cause::Refresh, OpKind::Erase))),
-        ("multiplane_read_fraction", figure(&|f| f.counters().multiplane_fraction(OpKind::Read))),
-        ("multiplane_program_fraction", figure(&|f| f.counters().multiplane_fraction(OpKind::Program))),
+        ("multiplane_read_fraction", figure(&|f| f.counters.multiplane_fraction(OpKind::Read))),
+        ("multiplane_program_fraction", figure(&|f| f.counters.multiplane_fraction(OpKind::Program))),
         ("channel_busy", figure(&|f| f.busy(f.row.delta.channel_ns, f.shape.channels))),
         ("die_busy", figure(&|f| f.busy(f.row.delta.die_ns, f.shape.dies))),
         ("buffer_pages", figure(&|f| if buffered { f.buffer_pages() } else { None })),
@@ -244,15 +243,13 @@ pub(crate) fn table(
 /// The arithmetic of one row.
 struct RowFigures<'a> {
     row: &'a Interval,
+    /// In pages and blocks of the flash.
+    counters: Counters,
     shape: &'a RecordedShape,
     start: Instant,
 }
 
 impl RowFigures<'_> {
-    fn counters(&self) -> Counters {
-        self.row.counters(self.shape)
-    }
-
     fn since_start(&self, at: Instant) -> f64 {
         at.0.saturating_sub(self.start.0) as f64 / 1e9
     }
@@ -276,7 +273,7 @@ impl RowFigures<'_> {
     }
 
     fn max_us(&self) -> Option<f64> {
-        let requests = self.counters().host_reads + self.counters().host_writes;
+        let requests = self.counters.host_reads + self.counters.host_writes;
         (self.shape.timed && requests > 0).then(|| crate::latency::us(self.row.max_ns))
     }
 
