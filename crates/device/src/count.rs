@@ -276,8 +276,7 @@ fn serve_buffered(
                 if span.begins_piece(lpn) {
                     look(device)?;
                 }
-                let needed = buffer.pieces.touched(lpn, request.offset, request.size);
-                if let Some((floor, parts)) = buffer::read(device, buffer, lpn, needed) {
+                if let Some((floor, parts)) = buffer::read(device, buffer, lpn, (request.offset, request.size)) {
                     device.read_array_now(lpn, floor, parts);
                 }
             }

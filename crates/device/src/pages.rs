@@ -61,11 +61,14 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// No page.
+    pub(crate) const NONE: Span = Span { first: 0, end: 0, first_partial: false, last_partial: false };
+
     /// The pages of a request's range, all of them inside the device.
     #[inline]
     pub(crate) fn of(request: &Request, page_size: PageSize) -> Span {
         if request.size == 0 {
-            return Span { first: 0, end: 0, first_partial: false, last_partial: false };
+            return Span::NONE;
         }
         let (first, first_partial) = page_size.split(request.offset);
         let (last, last_partial) = page_size.split(request.offset + request.size);

@@ -20,7 +20,7 @@ struct ListLink {
 pub(super) struct Links([ListLink; 2]);
 
 pub(super) const OF_QUEUE: usize = 0;
-pub(super) const OF_ALL: usize = 1;
+const OF_ALL: usize = 1;
 
 impl Links {
     /// A page in no list.
@@ -48,12 +48,15 @@ const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE, pages: 0 };
 pub(super) struct Lists {
     queues: Vec<Ends>,
     all: Ends,
+    /// Lists that a page is in: with a single queue, that of the queue is over the whole buffer.
+    count: usize,
 }
 
 impl Lists {
     /// Empty lists, for so many queues.
     pub(super) fn new(queues: u32) -> Lists {
-        Lists { queues: vec![EMPTY; queues as usize], all: EMPTY }
+        let count = if queues == 1 { 1 } else { 2 };
+        Lists { queues: vec![EMPTY; queues as usize], all: EMPTY, count }
     }
 
     /// The oldest waiting page of a queue.
@@ -71,7 +74,12 @@ impl Lists {
     /// The oldest waiting page of all.
     #[inline]
     pub(super) fn oldest(&self) -> Option<u32> {
-        some(self.all.oldest)
+        some(if self.count == 1 { self.queues[0].oldest } else { self.all.oldest })
+    }
+
+    /// The waiting page behind another one in the list of all.
+    pub(super) fn behind(&self, pages: &[BufferedPage], page: u32) -> Option<u32> {
+        pages[page as usize].links.younger(if self.count == 1 { OF_QUEUE } else { OF_ALL })
     }
 
     fn ends(&mut self, list: usize, queue: Queue) -> &mut Ends {
@@ -81,7 +89,7 @@ impl Lists {
     /// Puts a page that is in no list at the young end.
     pub(super) fn put_youngest(&mut self, pages: &mut [BufferedPage], page: u32) {
         let queue = pages[page as usize].queue;
-        for list in [OF_QUEUE, OF_ALL] {
+        for list in OF_QUEUE..self.count {
             let ends = self.ends(list, queue);
             let older = std::mem::replace(&mut ends.youngest, page);
             ends.pages += 1;
@@ -96,7 +104,7 @@ impl Lists {
     /// Puts a page that is in no list at the old end.
     pub(super) fn put_oldest(&mut self, pages: &mut [BufferedPage], page: u32) {
         let queue = pages[page as usize].queue;
-        for list in [OF_QUEUE, OF_ALL] {
+        for list in OF_QUEUE..self.count {
             let ends = self.ends(list, queue);
             let younger = std::mem::replace(&mut ends.oldest, page);
             ends.pages += 1;
@@ -111,7 +119,7 @@ impl Lists {
     /// Takes a page out of its lists.
     pub(super) fn remove(&mut self, pages: &mut [BufferedPage], page: u32) {
         let queue = pages[page as usize].queue;
-        for list in [OF_QUEUE, OF_ALL] {
+        for list in OF_QUEUE..self.count {
             let ListLink { older, younger } = pages[page as usize].links.0[list];
             self.ends(list, queue).pages -= 1;
             match older {

@@ -18,7 +18,7 @@ use config::Config;
 use engine::Index;
 
 pub(crate) use self::choices::{SCOPE, SEAM, check, is_protected, largest_unit};
-use self::lists::{Links, Lists, OF_ALL, OF_QUEUE};
+use self::lists::{Links, Lists, OF_QUEUE};
 pub(crate) use self::pieces::{Pieces, Written};
 use crate::device::Device;
 use crate::pages::{Parts, Share, Span};
@@ -197,7 +197,8 @@ impl Buffer {
     /// something is needed.
     pub(crate) fn share(&self, page: &BufferedPage) -> Share {
         let missing = self.pieces.all() & !page.valid;
-        Share { touched: page.parts.count_ones() as u8, old: self.pieces.parts_of(missing) }
+        let touched = if self.pieces.are_of_one_part() { 1 } else { page.parts.count_ones() as u8 };
+        Share { touched, old: self.pieces.parts_of(missing) }
     }
 
     /// Asks for the index entry of a page that will be looked for.
@@ -330,7 +331,7 @@ impl Buffer {
 
     /// Waiting logical pages, the oldest of all first.
     pub(crate) fn coming(&self) -> impl Iterator<Item = Lpn> {
-        let pages = std::iter::successors(self.oldest(), |&page| self.pages[page as usize].links.younger(OF_ALL));
+        let pages = std::iter::successors(self.oldest(), |&page| self.lists.behind(&self.pages, page));
         pages.map(|page| self.pages[page as usize].lpn)
     }
 
@@ -394,6 +395,7 @@ impl Buffer {
     }
 
     /// Frees the place of a page, with its room: it is programmed, or was dropped while it waited.
+    #[inline]
     pub(crate) fn remove(&mut self, page: u32) -> BufferedPage {
         let entry = self.pages[page as usize];
         if entry.state == PageState::Waiting {
@@ -470,6 +472,7 @@ pub(crate) fn release(device: &mut Device, buffer: &mut Buffer, page: u32, now: 
 }
 
 /// A page leaves to be programmed, or was programmed: its room is free.
+#[inline]
 pub(crate) fn leave(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> BufferedPage {
     let left = buffer.remove(page);
     device.recorder.counters.buffer_evictions += 1;
@@ -485,19 +488,29 @@ pub(crate) fn drop_page(device: &mut Device, buffer: &mut Buffer, page: u32, now
     dropped
 }
 
+#[inline]
 fn report(device: &mut Device, buffer: &Buffer, page: u32, now: Instant) {
     let channel = buffer.channel_of(page).map(|channel| (channel, buffer.dirty()[channel as usize]));
     device.recorder.buffer_fill(now, buffer.fill, channel);
 }
 
-/// Answers a read of the pieces `needed` of a page from the buffer, or says of which version the array's page
+/// Answers a read of `size` bytes at `offset` of a page from the buffer, or says of which version the array's page
 /// must be at least, and how many flash pages of it are needed. What is partly buffered and partly in flash needs flash.
-pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u128) -> Option<(u32, u8)> {
-    let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.pieces.parts_of(needed))) };
+#[inline]
+pub(crate) fn read(
+    device: &mut Device,
+    buffer: &mut Buffer,
+    lpn: Lpn,
+    (offset, size): (u64, u64),
+) -> Option<(u32, u8)> {
+    let pieces = buffer.pieces;
+    let Some(page) = buffer.find(lpn) else {
+        return Some((device.read_floor(lpn), pieces.parts_of_read(lpn, offset, size)));
+    };
     let BufferedPage { version, valid, .. } = buffer.pages[page as usize];
-    let missing = needed & !valid;
+    let missing = pieces.touched(lpn, offset, size) & !valid;
     if missing != 0 && device.ftl.lookup(lpn).is_ok() {
-        return Some((device.array_floor(lpn), buffer.pieces.parts_of(missing)));
+        return Some((device.array_floor(lpn), pieces.parts_of(missing)));
     }
     device.check_read(lpn, device.read_floor(lpn), device.expected(lpn, version));
     device.recorder.counters.buffer_read_hits += 1;

@@ -12,8 +12,9 @@ pub(crate) struct Pieces {
     piece: u64,
     /// Units of a flash page.
     per_part: u64,
-    /// The whole page.
+    /// The whole page, and all its flash pages, a bit each.
     all: u128,
+    all_parts: u64,
 }
 
 /// The pieces that a write brings of a page, and where the host wants it.
@@ -30,7 +31,8 @@ impl Pieces {
     pub(super) fn new(parts: Parts) -> Pieces {
         let piece = 512 * (parts.size / 512).div_ceil(128 / u64::from(parts.count));
         let per_part = parts.size.div_ceil(piece);
-        Pieces { parts, piece, per_part, all: bits(0, per_part * u64::from(parts.count)) }
+        let all = bits(0, per_part * u64::from(parts.count));
+        Pieces { parts, piece, per_part, all, all_parts: parts.all() }
     }
 
     /// The whole page.
@@ -58,16 +60,29 @@ impl Pieces {
     #[inline]
     pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64, hint: u16) -> Written {
         if !partial {
-            return Written { valid: self.all(), parts: self.parts.all(), hint };
+            return Written { valid: self.all, parts: self.all_parts, hint };
         }
         let (from, to) = self.parts.range(lpn, offset, size);
         let valid = bits(self.piece_from(from), self.piece_of(to));
         Written { valid, parts: self.parts.touched(lpn, offset, size), hint }
     }
 
+    /// True if a page is of one flash page.
+    #[inline]
+    pub(crate) fn are_of_one_part(self) -> bool {
+        !self.parts.are_several()
+    }
+
+    /// In how many flash pages of a page a read of `size` bytes at `offset` lies, which touches it.
+    #[inline]
+    pub(super) fn parts_of_read(self, lpn: Lpn, offset: u64, size: u64) -> u8 {
+        if self.are_of_one_part() { 1 } else { self.parts_of(self.touched(lpn, offset, size)) }
+    }
+
     /// In how many flash pages some of these pieces lie.
+    #[inline]
     pub(crate) fn parts_of(self, pieces: u128) -> u8 {
-        if pieces == 0 || !self.parts.are_several() {
+        if pieces == 0 || self.are_of_one_part() {
             return u8::from(pieces != 0);
         }
         let part = |part: u8| bits(u64::from(part) * self.per_part, u64::from(part + 1) * self.per_part);

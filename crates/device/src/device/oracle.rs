@@ -192,9 +192,14 @@ impl Device {
     /// The flush completes: its promise must hold.
     #[inline]
     pub(crate) fn check_durable(&mut self, request: u32) {
-        if let Some(oracle) = &mut self.oracle
-            && !self.flash.is_off()
-        {
+        if self.oracle.is_some() && !self.flash.is_off() {
+            self.check_promise(request);
+        }
+    }
+
+    #[cold]
+    fn check_promise(&mut self, request: u32) {
+        if let Some(oracle) = &mut self.oracle {
             let Some(at) = oracle.promises.iter().position(|(promised, _)| *promised == request) else { return };
             let (_, promised) = oracle.promises.remove(at);
             for (lpn, (promised, programmed)) in promised.iter().zip(&oracle.programmed).enumerate() {

@@ -1,7 +1,5 @@
 //! The host interface: which request is admitted when, how it is split into pages, and who is told when a page is done.
 
-use std::collections::VecDeque;
-
 use base::{Cause, Die, Domain, Instant, Lpn, Ppn, Queue, Request, RequestKind};
 use config::model::{self, Replay};
 use ftl::HostWrite;
@@ -30,8 +28,9 @@ const LOOKED_UP_AHEAD: usize = 2;
 /// Requests outside and inside the device, and the write buffer, if there is one.
 pub(super) struct Host {
     replay: Replay,
-    incoming: VecDeque<Request>,
+    /// Requests drawn from the workload, and the place of the next one that enters the device.
     drawn: Vec<Request>,
+    next: usize,
     pub(super) requests: Requests,
     /// The memory of one more of them, where they are not limited.
     bytes_of_request: u64,
@@ -56,8 +55,8 @@ impl Host {
         let replay = if tenants.is_some() { Replay::Closed } else { config.replay };
         Host {
             replay,
-            incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
+            next: 0,
             requests: Requests::new(config.queue_depth, replay == Replay::Open, buffer.is_some(), (tenants, live)),
             bytes_of_request,
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
@@ -68,17 +67,14 @@ impl Host {
     /// True if no request is in the device or waits to enter it.
     pub(super) fn is_idle(&self, plan: &impl Plan) -> bool {
         let have_more = self.requests.tenants(plan).is_some_and(Tenants::have_more);
-        self.requests.are_none() && self.incoming.is_empty() && !have_more && self.requests.live.is_none()
+        self.requests.are_none() && self.coming(0).is_none() && !have_more && self.requests.live.is_none()
     }
 
     /// True if no request is in the device, and those that are to come wait for nothing but their time.
     pub(super) fn pauses(&self, context: &Context<'_, impl Plan>) -> bool {
         let later = |request: &Request| self.replay == Replay::Open && request.at > context.now;
         let tenants_wait = self.requests.tenants(&context.plan).is_none_or(|tenants| tenants.wait_for(context.now));
-        self.requests.are_none()
-            && self.incoming.front().is_none_or(later)
-            && tenants_wait
-            && self.requests.live.is_none()
+        self.requests.are_none() && self.coming(0).is_none_or(later) && tenants_wait && self.requests.live.is_none()
     }
 
     /// The lanes that commands and data pass, where they may take time.
@@ -96,7 +92,7 @@ impl Host {
     /// The requests that wait, for people.
     pub(super) fn in_words(&self) -> String {
         let mut text = self.requests.in_words();
-        if !self.incoming.is_empty() {
+        if self.coming(0).is_some() {
             text.push_str("; further ones have not come in");
         }
         if let Some(buffer) = &self.buffer {
@@ -134,10 +130,10 @@ impl Host {
     ) -> Result<Option<Instant>, RunError> {
         self.pump_buffer(context);
         while self.requests.have_room() && self.may_send() {
-            if self.incoming.is_empty() {
+            if self.next == self.drawn.len() {
                 self.draw(context, workload)?;
             }
-            let Some(&request) = self.incoming.front() else { return Ok(self.arrival_of_tenants(context)) };
+            let Some(&request) = self.coming(0) else { return Ok(self.arrival_of_tenants(context)) };
             if self.replay == Replay::Open && request.at > context.now {
                 context.note(|waits, _| waits.places_are_free());
                 return Ok(Some(request.at));
@@ -160,7 +156,7 @@ impl Host {
                 self.requests.make_room(self.bytes_of_request)?;
             }
             context.make_room(pages)?;
-            self.incoming.pop_front();
+            self.next += 1;
             self.prefetch_next(context);
             self.enter(context, request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
@@ -192,9 +188,16 @@ impl Host {
         }
     }
 
+    /// A request that is drawn and has not entered the device, so many places behind the next one.
+    #[inline]
+    fn coming(&self, ahead: usize) -> Option<&Request> {
+        self.drawn.get(self.next + ahead)
+    }
+
     /// Draws the next requests, or of several tenants the next one, and asks for their map entries.
     fn draw(&mut self, context: &Context<'_, impl Plan>, workload: &mut Workload) -> Result<(), RunError> {
         self.drawn.clear();
+        self.next = 0;
         if let Some(live) = &mut self.requests.live {
             live.draw(&mut self.drawn);
         } else {
@@ -211,7 +214,6 @@ impl Host {
                     buffer.prefetch(lpn);
                 }
             }
-            self.incoming.push_back(*request);
         }
         Ok(())
     }
@@ -223,7 +225,7 @@ impl Host {
         if self.buffer.is_some() {
             return;
         }
-        let coming = |ahead| self.incoming.get(ahead).filter(|request: &&Request| request.size > 0);
+        let coming = |ahead| self.coming(ahead).filter(|request| request.size > 0);
         let page = |request: &Request| context.device.page_size.page_of(request.offset);
         if let Some(then) = coming(LOOKED_UP_AHEAD) {
             context.device.ftl.prefetch(page(then));

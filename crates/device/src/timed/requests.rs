@@ -37,6 +37,21 @@ pub(super) struct Active {
     remaining: u32,
 }
 
+impl Active {
+    /// A free place.
+    const NONE: Active = Active {
+        kind: RequestKind::Flush,
+        fua: false,
+        hint: 0,
+        arrived: Instant::ZERO,
+        offset: 0,
+        bytes: 0,
+        span: Span::NONE,
+        order: 0,
+        remaining: 0,
+    };
+}
+
 /// All requests in the device.
 pub(super) struct Requests {
     active: Vec<Active>,
@@ -77,20 +92,9 @@ impl Requests {
         is_buffered: bool,
         (tenants, live): (Option<Box<Tenants>>, Option<Box<Live>>),
     ) -> Requests {
-        let none = Active {
-            kind: RequestKind::Flush,
-            fua: false,
-            hint: 0,
-            arrived: Instant::ZERO,
-            offset: 0,
-            bytes: 0,
-            span: Span::of_pages(0..0),
-            order: 0,
-            remaining: 0,
-        };
         let places = queue_depth.unwrap_or(0);
         Requests {
-            active: vec![none; places as usize],
+            active: vec![Active::NONE; places as usize],
             free: (0..places).rev().map(RequestId).collect(),
             granted: queue_depth.unwrap_or(FREELY) as usize,
             outside: is_open.then(|| vec![0; places as usize]),
@@ -217,18 +221,21 @@ impl Requests {
     #[inline]
     pub(super) fn admit(&mut self, request: &Request, span: Span, arrived: Instant) -> RequestId {
         self.admissions += 1;
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => self.grow(),
+        };
         let Request { kind, fua, hint, offset, size: bytes, .. } = *request;
-        let active = Active { kind, fua, hint, arrived, offset, bytes, span, order: self.admissions, remaining: 1 };
-        let Some(place) = self.free.pop() else { return self.grow(active) };
-        self.active[place.0 as usize] = active;
+        self.active[place.0 as usize] =
+            Active { kind, fua, hint, arrived, offset, bytes, span, order: self.admissions, remaining: 1 };
         place
     }
 
-    /// Takes a request in at a place that was not there before.
+    /// A place that was not there before.
     #[cold]
-    fn grow(&mut self, active: Active) -> RequestId {
+    fn grow(&mut self) -> RequestId {
         assert!(self.have_room(), "room was checked");
-        self.active.push(active);
+        self.active.push(Active::NONE);
         if let Some(outside) = &mut self.outside {
             outside.push(0);
         }

@@ -14,13 +14,13 @@ use super::plan::{Chip, Plan};
 use super::queues::{RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
 use crate::buffer::{self, Buffer, BufferedPage, PageState};
-use crate::pages::Span;
+use crate::pages::{PIECE, Span};
 
 /// A write buffer, and the requests that wait for it.
 pub(super) struct WriteBuffer {
     buffer: Buffer,
-    /// By request: pages of a write that are in the buffer.
-    entered: Vec<u32>,
+    /// Pages that are in the buffer of a long write, the first of those that wait.
+    entered: u32,
     /// Writes that wait for room, with the trims and flushes behind them, and the reads if they do not pass.
     waiting: VecDeque<RequestId>,
     /// How much room the first of them needs, at least.
@@ -37,12 +37,12 @@ pub(super) struct WriteBuffer {
 
 impl WriteBuffer {
     /// Bytes for each request.
-    pub(super) const BYTES_OF_REQUEST: usize = size_of::<u32>() + size_of::<RequestId>();
+    pub(super) const BYTES_OF_REQUEST: usize = size_of::<RequestId>();
 
     pub(super) fn new(buffer: Buffer, queue_depth: u32) -> WriteBuffer {
         WriteBuffer {
             buffer,
-            entered: vec![0; queue_depth as usize],
+            entered: 0,
             waiting: VecDeque::with_capacity(queue_depth as usize),
             need: 0,
             waits_for_room: false,
@@ -126,11 +126,6 @@ impl WriteBuffer {
 
     /// Takes note of a request that comes. Returns whether it has to take its turn.
     pub(super) fn note(&mut self, id: RequestId, kind: RequestKind) -> bool {
-        let at = id.0 as usize;
-        if self.entered.len() <= at {
-            self.entered.resize(at + 1, 0);
-        }
-        self.entered[at] = 0;
         let passes = kind == RequestKind::Read && !(self.buffer.reads_wait && self.has_waiting_requests());
         if !passes {
             self.waiting.push_back(id);
@@ -186,8 +181,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Accepts a write, if there is room for all its pages; one that is larger than the buffer enters page by
-    /// page. Returns whether it is accepted whole.
+    /// Accepts a write, if there is room for all its pages. Returns whether it is accepted.
     fn accept_write(
         &mut self,
         context: &mut Context<'_, impl Plan>,
@@ -195,7 +189,6 @@ impl WriteBuffer {
         request: RequestId,
     ) -> bool {
         let Active { span, .. } = *requests.get(request);
-        let entered = self.entered[request.0 as usize];
         let in_pieces = span.len() > self.buffer.capacity();
         if !in_pieces && self.buffer.room() < span.len() {
             // What was found missing before is still missing: meanwhile pages have only left.
@@ -207,7 +200,29 @@ impl WriteBuffer {
                 return false;
             }
         }
-        for (lpn, partial) in span.pages().skip(entered as usize) {
+        if in_pieces || span.len() > PIECE {
+            return self.accept_long(context, requests, request, in_pieces);
+        }
+        for (lpn, partial) in span.pages() {
+            self.accept_page(context, requests, request, lpn, partial);
+        }
+        self.need = 0;
+        self.wait_if_full();
+        true
+    }
+
+    /// Accepts a write of many pages, or a part of it: `in_pieces`, as it is larger than the buffer, as far as there is room for its next
+    /// page. Returns whether it is accepted whole.
+    #[cold]
+    fn accept_long(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        requests: &mut Requests,
+        request: RequestId,
+        in_pieces: bool,
+    ) -> bool {
+        let Active { span, .. } = *requests.get(request);
+        for (lpn, partial) in span.pages().skip(self.entered as usize) {
             if span.begins_piece(lpn) && context.interrupt.check().is_err() {
                 return false;
             }
@@ -215,12 +230,12 @@ impl WriteBuffer {
                 return false;
             }
             self.accept_page(context, requests, request, lpn, partial);
-            self.entered[request.0 as usize] += 1;
+            self.entered += 1;
             if in_pieces {
                 self.wait_if_full();
             }
         }
-        self.need = 0;
+        (self.need, self.entered) = (0, 0);
         self.wait_if_full();
         true
     }
@@ -230,6 +245,7 @@ impl WriteBuffer {
         self.waits_for_room |= self.buffer.room() == 0;
     }
 
+    #[inline(always)]
     fn accept_page(
         &mut self,
         context: &mut Context<'_, impl Plan>,
@@ -320,8 +336,7 @@ impl WriteBuffer {
         lpn: Lpn,
     ) -> Option<(u32, u8)> {
         let Active { offset, bytes, .. } = *requests.get(request);
-        let needed = self.buffer.pieces.touched(lpn, offset, bytes);
-        let floor = buffer::read(context.device, &mut self.buffer, lpn, needed);
+        let floor = buffer::read(context.device, &mut self.buffer, lpn, (offset, bytes));
         self.wake_oldest(context);
         floor
     }
@@ -355,6 +370,7 @@ fn has_handed_over(context: &Context<'_, impl Plan>, span: Span) -> bool {
 // Leaving.
 impl WriteBuffer {
     /// Says before dies choose whether pages leave the buffer: it is full, or a write waits for room, or they always may.
+    #[inline(always)]
     pub(super) fn begin_flushing(&mut self, context: &mut Context<'_, impl Plan>, requests: &Requests) {
         let waits = self.waiting.front().is_some_and(|&request| {
             // A trim may wait too, but not for room.
@@ -471,6 +487,7 @@ impl WriteBuffer {
     }
 
     /// Wakes the dies of every queue that has pages waiting.
+    #[cold]
     fn wake_waiting(&self, context: &mut Context<'_, impl Plan>) {
         for queue in context.queues.all() {
             if self.buffer.has_waiting(queue) {
@@ -480,6 +497,7 @@ impl WriteBuffer {
     }
 
     /// The oldest page may have changed: where pages leave in one order, its die has to hear of it.
+    #[inline]
     fn wake_oldest(&self, context: &mut Context<'_, impl Plan>) {
         if self.buffer.is_in_one_order()
             && let Some(page) = self.buffer.oldest()
