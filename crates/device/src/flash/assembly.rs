@@ -26,7 +26,8 @@ pub(super) struct Assembly {
     /// Pages have frames even if they store nothing and are programmed like any other.
     keeps_all: bool,
     pub(super) frames: Frames,
-    /// By block, the page that is placed next; empty where pages are programmed one by one.
+    /// By block, the page that is placed next; empty where pages are programmed one by one. Of units of several blocks whose rows are
+    /// programmed at once that of the last block counts.
     next_pages: Vec<u16>,
     /// The page that was placed last, with its address.
     placed: Option<(Ppn, Block, Page)>,
@@ -221,15 +222,12 @@ impl Flash {
         debug_assert!(self.rows_are_plain() && self.assembly.is_open);
         let (unit, slot) = self.geometry.unit_and_slot(first);
         let (row, place) = self.geometry.row_of_slot(slot);
-        let parts = self.geometry.parts;
         debug_assert!(place + pages <= self.geometry.row_slots(), "pages of one row");
-        let mut at = place;
-        while at < place + pages {
-            let (lane, part) = (at / parts, at % parts);
-            let end = (part + place + pages - at).min(parts);
+        // Whether a row is whole is told by its last plane.
+        let (lane, parts) = (self.geometry.unit_width - 1, self.geometry.parts);
+        if let Some(end) = (place + pages).checked_sub(lane * parts).filter(|&end| end > 0) {
             let next = &mut self.assembly.next_pages[self.geometry.block_of(unit, lane).index()];
             *next = ((row * parts + end) as u16).max(*next);
-            at += end - part;
         }
         let old = self.hold_back(old, pages as u16);
         self.assembly.frames.insert(unit, Frame::of_run(first, pages, old));

@@ -196,6 +196,17 @@ impl Command {
         self.firsts = 0;
     }
 
+    /// Adds pages.
+    #[inline]
+    pub(super) fn add_all(&mut self, pages: &[Ppn], carried: Carried) {
+        let from = usize::from(self.count);
+        for (item, &ppn) in self.items[from..from + pages.len()].iter_mut().zip(pages) {
+            *item = Item { ppn, carried };
+        }
+        self.count += pages.len() as u8;
+        self.firsts = 0;
+    }
+
     /// Adds so many pages that follow each other.
     #[inline]
     pub(super) fn add_run(&mut self, first: Ppn, pages: u32, carried: Carried) {

@@ -232,9 +232,9 @@ impl Commands {
         let Context { device, plan, .. } = context;
         let (pages, before) = (self.collections.unread(domain), command.len());
         let row = device.flash.row(pages[0]);
-        let (mut firsts, mut end, mut count) = (0, row.pages.start, 0);
+        let (mut firsts, mut end, mut next, mut count) = (0, row.pages.start, row.pages.start, 0);
         for &page in pages {
-            if !row.pages.contains(&page.0) || count > 0 && page <= pages[count - 1] {
+            if page.0 < next || page.0 >= row.pages.end {
                 break;
             }
             if page.0 >= end {
@@ -248,9 +248,10 @@ impl Commands {
                     device.note_reads(page, 1);
                 }
             }
-            command.add(page, Carried::Domain(domain));
+            next = page.0 + 1;
             count += 1;
         }
+        command.add_all(&pages[..count], Carried::Domain(domain));
         self.collections.add_reads(plan, die, domain, count as u8);
         if before == 0 {
             command.set_firsts(firsts);
