@@ -25,7 +25,12 @@ impl<M: Mechanisms> PageMap<M> {
     /// The domain of a die whose turn it is, round robin over those that accept pages.
     #[inline]
     pub(crate) fn peek_domain_of(&self, die: Die) -> Option<Domain> {
-        let (count, turn) = (self.kernel.geometry().domains_per_die(), self.turns[die.index()].domain);
+        let count = self.kernel.geometry().domains_per_die();
+        if count == 1 {
+            let domain = Domain::new(die.number());
+            return self.accepts(domain).then_some(domain);
+        }
+        let turn = self.turns[die.index()].domain;
         let mut in_turn = (turn..count).chain(0..turn).map(|turn| Domain::new(die.number() * count + turn));
         in_turn.find(|&domain| self.accepts(domain))
     }

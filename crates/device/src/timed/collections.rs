@@ -276,6 +276,16 @@ impl Collections {
         collection.read += 1;
     }
 
+    /// True if pages of the group that a collection moves are valid: it goes on with these, and the FTL is not asked. `false` says
+    /// nothing.
+    #[inline]
+    pub(super) fn moves_on(&self, ftl: &Ftl, domain: Domain) -> bool {
+        let Collection { step, read, ref group, .. } = self.all[domain.index()];
+        let is_of_one_kind = read == 0 || usize::from(read) == group.pages().len();
+        let moves = is_of_one_kind && self.kept.is_empty() && matches!(step.op, Op::Move(_));
+        moves && group.pages().iter().any(|&page| ftl.is_valid(page))
+    }
+
     /// The next step of a collection, and its cause.
     #[inline]
     pub(super) fn next_step(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<(NextStep, Cause)> {

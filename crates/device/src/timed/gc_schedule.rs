@@ -91,7 +91,7 @@ impl GcSchedule {
 
     /// True if collections keep step with each other.
     #[inline]
-    fn keeps_step(&self) -> bool {
+    pub(super) fn keeps_step(&self) -> bool {
         matches!(self.rule.kind, Kind::CycleFilling(Pace::Initiator | Pace::Kind))
     }
 

@@ -160,7 +160,13 @@ impl Commands {
     /// for the rest of their wordlines. Then these wordlines are filled up.
     #[inline]
     fn erase_waits(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        context.assembles() && self.look_at_erase(context, host, domain)
+        context.assembles() && !self.moves_on(context, domain) && self.look_at_erase(context, host, domain)
+    }
+
+    /// True if a domain's collection goes on with pages in hand, whatever others do. `false` says nothing.
+    #[inline]
+    pub(super) fn moves_on(&self, context: &Context<'_, impl Plan>, domain: Domain) -> bool {
+        !self.schedule.keeps_step() && self.collections.moves_on(&context.device.ftl, domain)
     }
 
     /// The next step of a domain's collection, for which one may just have begun.

@@ -42,10 +42,26 @@ impl Commands {
     /// The most urgent program or collection step of a die, after what is due there. Out of line, since plain devices know it mostly.
     #[inline(never)]
     fn choice(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> DieChoice {
+        if self.awaits_correction_alone(context, die) {
+            return DieChoice::new(self.scheduler, true);
+        }
         let settled = self.settle(context, host, die);
         let choice = self.choice_among(context, host, die, &settled);
         debug_assert_eq!(choice, self.choice_among(context, host, die, &settled), "asking changes nothing");
         choice
+    }
+
+    /// True if a die has one domain, whose collection goes on with pages that are being corrected: nothing is due there, and nothing else
+    /// can be done besides reads. `false` says nothing.
+    #[inline]
+    fn awaits_correction_alone(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        let domain = Domain::new(die.number());
+        context.device.flash.geometry().domains_per_die() == 1
+            && self.collections.is_correcting(die, domain)
+            && context.device.ftl.work(domain).is_some()
+            && !context.has_owners()
+            && !self.collections.is_between_groups(domain)
+            && self.moves_on(context, domain)
     }
 
     /// The choice of a die between its first read and the most urgent of all else.

@@ -63,8 +63,10 @@ fn takes_work(backend: &Backend, context: &Context<'_>, die: Die) -> bool {
 /// True if a die's array works on an operation that may be suspended. With another program in the cache register it is not: a
 /// read needs that for its own data.
 fn may_be_suspended(backend: &Backend, context: &Context<'_>, die: Die) -> bool {
-    let works = backend.dies[die.index()].phase == Phase::Array && context.chip.suspend.operations.runs(die);
-    works && !Features::has_more(context, die)
+    let operations = &context.chip.suspend.operations;
+    let works = backend.dies[die.index()].phase == Phase::Array && operations.runs(die);
+    // Where that waits for its time already, one read more changes nothing.
+    works && (!operations.is_awaited(die) || operations.let_writes_by(die)) && !Features::has_more(context, die)
 }
 
 /// Reads or writes wait for a die that could be done if its operation were suspended, and it can be.
@@ -74,13 +76,16 @@ fn has_work(timed: &mut Timed<'_, '_>, die: Die) -> bool {
     if context.assembles() && operations.when(die, context.now) == When::Never {
         return false;
     }
+    if context.queues.reads(die).first().is_some() {
+        context.chip.suspend.operations.find_places(&context.device.flash, die);
+    }
     if find_read(commands, context, die).is_some() {
         return true;
     }
     if !context.assembles() {
         return settle_and_find_write(commands, context, host, die).is_some();
     }
-    operations.let_writes_by(die) && makes_ready(timed, die)
+    context.chip.suspend.operations.let_writes_by(die) && makes_ready(timed, die)
 }
 
 /// Has writes for a die that erases gather in the controller, until the array can program some of them or they are to be filled up.

@@ -104,7 +104,7 @@ impl Chip<Any> for Suspend {
         if !operations.concern(die, &record.command) {
             return false;
         }
-        operations.begin(&context.device.flash, die, &record.command, span, line);
+        operations.begin(die, &record.command, span, line);
         if context.queues.reads(die).first().is_some() || operations.let_writes_by(die) {
             context.queues.wake(die);
         }

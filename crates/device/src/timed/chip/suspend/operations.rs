@@ -1,6 +1,6 @@
 //! The operations of dies that may be suspended: which may be, when, and what is left of it.
 
-use base::{Block, Die, Domain, Duration, Instant, OpKind, Page, Ppn, SuspendLimits};
+use base::{Block, Die, Domain, Duration, Instant, OpKind, Page, Ppn, Slot, SuspendLimits, Unit};
 
 use crate::flash::Flash;
 use crate::timed::command::{Carried, Command, MAX_PLANES};
@@ -37,6 +37,8 @@ struct Operation {
     rest: Duration,
     /// Programs that went before it since it was suspended.
     programs: u32,
+    /// The pages of the units that it is on and of those between, as far as that was looked up.
+    units: (Ppn, Ppn),
     command: Command,
 }
 
@@ -49,6 +51,7 @@ impl Operation {
         line: Line::ARRIVAL,
         rest: Duration::ZERO,
         programs: 0,
+        units: (Ppn(0), Ppn(0)),
         command: Command::NONE,
     };
 }
@@ -70,7 +73,7 @@ pub(super) struct Operations {
     limits: [Option<SuspendLimits>; 3],
     /// By die; empty where nothing is suspended.
     operations: Vec<Operation>,
-    /// By die, where its operation works.
+    /// By die, where its operation works; empty until somebody wants to know.
     places: Vec<Vec<(Block, Page)>>,
     /// By die, a program whose pages gathered while it erased, and which goes before what is left of that or behind it.
     ready: Vec<Option<Command>>,
@@ -159,15 +162,8 @@ impl Operations {
 
     /// The array of a die begins with a command that may be suspended.
     #[inline(never)]
-    pub(super) fn begin(
-        &mut self,
-        flash: &Flash,
-        die: Die,
-        command: &Command,
-        (from, until): (Instant, Instant),
-        line: Line,
-    ) {
-        flash.places_of(command.first_parts(flash.geometry()), &mut self.places[die.index()]);
+    pub(super) fn begin(&mut self, die: Die, command: &Command, (from, until): (Instant, Instant), line: Line) {
+        self.places[die.index()].clear();
         // In place, since a command is long.
         let operation = &mut self.operations[die.index()];
         (operation.state, operation.suspends, operation.programs) = (State::Runs, 0, 0);
@@ -175,10 +171,32 @@ impl Operations {
         operation.command = *command;
     }
 
+    /// Looks up where the operation of a die works, before somebody asks what it bars: most operations are over before that.
+    #[inline]
+    pub(super) fn find_places(&mut self, flash: &Flash, die: Die) {
+        let places = &mut self.places[die.index()];
+        if places.is_empty() {
+            let Operation { command, units, .. } = &mut self.operations[die.index()];
+            let geometry = flash.geometry();
+            flash.places_of(command.first_parts(geometry), places);
+            let [least, most] =
+                [command.ppns().min(), command.ppns().max()].map(|ppn| ppn.expect("pages of a command"));
+            let first_of = |unit: Unit| geometry.ppn(unit, Slot::FIRST);
+            let last = Ppn(first_of(geometry.unit_of(most)).0 + geometry.unit_slots() - 1);
+            *units = (first_of(geometry.unit_of(least)), last);
+        }
+    }
+
     /// True if a die's array works on an operation that may be suspended.
     #[inline]
     pub(super) fn runs(&self, die: Die) -> bool {
         self.operations.get(die.index()).is_some_and(|it| matches!(it.state, State::Runs | State::Awaited))
+    }
+
+    /// True if a timer ends when it may be.
+    #[inline]
+    pub(super) fn is_awaited(&self, die: Die) -> bool {
+        self.operations[die.index()].state == State::Awaited
     }
 
     /// True if an operation of a die is suspended.
@@ -279,7 +297,12 @@ impl Operations {
         let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
             return false;
         };
-        !flash.may_read_while_suspended((operation.command.kind(), &self.places[die.index()]), ppn)
+        debug_assert!(!self.places[die.index()].is_empty(), "an operation whose places nobody has found");
+        // Most pages are of other units.
+        let (first, last) = operation.units;
+        first <= ppn
+            && ppn <= last
+            && !flash.may_read_while_suspended((operation.command.kind(), &self.places[die.index()]), ppn)
     }
 
     /// Has the array confirm that a die takes a command beside the operation that is suspended.

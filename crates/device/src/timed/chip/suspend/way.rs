@@ -11,7 +11,9 @@ use crate::timed::plan::{Chip, Features};
 /// The operation of a die is suspended now.
 pub(super) fn suspend(bus: &mut Bus, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
     let (now, kind) = (context.now, record.command.kind());
-    let (line, from, latency) = context.chip.suspend.operations.suspend(die, now);
+    let operations = &mut context.chip.suspend.operations;
+    operations.find_places(&context.device.flash, die);
+    let (line, from, latency) = operations.suspend(die, now);
     record.phase = Phase::Held;
     context.note(|waits, now| waits.die_does(now, die, LatencyPart::Suspend));
     bus.timers.stop(line.0, bus.rank_of_array(die));
