@@ -167,6 +167,15 @@ impl<M: Mechanisms> PageMap<M> {
         u64::from(valid) < most
     }
 
+    /// True if a dynamic allocation may give so many pages to a domain, and nothing has to come before one of them.
+    #[inline]
+    pub(crate) fn accepts_all(&self, domain: Domain, pages: u32) -> bool {
+        let is_quiet = self.is_quiet() && (M::IS_PLAIN || !self.on_demand);
+        is_quiet
+            && !self.is_busy(domain)
+            && u64::from(self.kernel.valid(domain)) + u64::from(pages) <= self.kernel.budget().max_valid
+    }
+
     /// Says in words a domain's free blocks, its job and its next operation.
     pub(crate) fn in_words(&self, domain: Domain) -> String {
         let kernel = &self.kernel;

@@ -25,6 +25,13 @@ impl DynamicAllocation {
         of_pages!(&ftl.mapping, page => page.peek_domain_of(die))
     }
 
+    /// True if a domain accepts so many pages more, wherever their older versions lie, and mechanisms hear of no single page. Of a die with
+    /// one domain it has the turn for all of them.
+    #[inline]
+    pub fn accepts_all(self, ftl: &Ftl, domain: Domain, pages: u32) -> bool {
+        of_pages!(&ftl.mapping, page => page.accepts_all(domain, pages))
+    }
+
     /// True if one of so many pages from one on was superseded, and the array has nothing newer: a power cut would leave nothing else.
     pub fn needs(self, ftl: &Ftl, first: Ppn, pages: u32) -> bool {
         of_pages!(&ftl.mapping, page => page.kernel.needs_superseded(first, pages))

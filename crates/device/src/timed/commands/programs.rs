@@ -137,19 +137,31 @@ impl Commands {
             self.schedule.note_collections(context, host, first);
         }
         let burst = context.device.allocation.dynamic().map_or(1, ftl::allocation::Dynamic::burst);
-        for _ in 1..burst {
+        // The rest of a row has its places already: no domain has its turn before it is full.
+        let row = context.device.flash.geometry().row_around(placed.at);
+        let has_turn =
+            notes_last && context.device.flash.shares_rows() && dynamic.accepts_all(&context.device.ftl, first, burst);
+        let in_turn = if has_turn { row.end - placed.at.0 } else { 1 };
+        for number in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
             let Transaction { age, .. } = *context.queues.get(found.1);
             let page = context.queues.get(found.1).page();
             if !self.scheduler.may_join(last_age, age) {
                 break;
             }
-            let Some(domain) = dynamic.peek_domain_of(&context.device.ftl, die) else { break };
-            if !context.device.ftl.prepare(domain, page) {
-                break;
+            let (domain, old, placed);
+            if number < in_turn {
+                (domain, old) = (first, context.older_version(page.lpn));
+                placed = context.device.ftl.write(domain, page, ANYWHERE).expect("any place suits");
+            } else {
+                let Some(whose) = dynamic.peek_domain_of(&context.device.ftl, die) else { break };
+                if !context.device.ftl.prepare(whose, page) {
+                    break;
+                }
+                (domain, old) = (whose, context.older_version(page.lpn));
+                let Some(suits) = write_on_new_plane(context.device, command, die, domain, page) else { break };
+                placed = suits;
             }
-            let old = context.older_version(page.lpn);
-            let Some(placed) = write_on_new_plane(context.device, command, die, domain, page) else { break };
             context.queues.remove_write(queue, found.0, found.1);
             last_age = add_write(context, host, command, found.1, (placed, old));
             if !notes_last {
