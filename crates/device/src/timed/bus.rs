@@ -25,7 +25,7 @@ impl Bus {
     /// Has a timer of a die end that features of the chip have besides that of its array.
     pub(super) fn set_timer_of_die(&mut self, die: Die, line: Line, at: Instant) {
         // Behind those of dies and of seven other timers.
-        self.timers.set(line.0, at, self.dies_from + self.dies + 7 + die.number());
+        self.timers.set(line.0, at, self.dies_from + self.dies + 8 + die.number());
     }
 
     /// A die takes a command: it is idle no more.

@@ -1,5 +1,7 @@
 //! The state that every part of the executor works on.
 
+use std::collections::VecDeque;
+
 use base::{Die, Domain, Instant, Lpn, Ppn, Queue, RequestKind, Slot, Unit};
 use files::Interrupt;
 use ftl::HostWrite;
@@ -7,7 +9,7 @@ use metrics::SplitLatencies;
 
 use super::front::ranges::ReadRanges;
 use super::plan::{Any, Chip, Plan};
-use super::queues::{Queues, RequestId, Transaction, TransactionId};
+use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::waits::Waits;
 use crate::device::Device;
 use crate::errors::RunError;
@@ -22,6 +24,8 @@ pub(super) struct Context<'a, P: Plan = Any> {
     pub(super) waits: Option<Box<Waits>>,
     /// The parts that reads want of their pages, where that makes a difference.
     pub(super) wanted: Option<Box<ReadRanges>>,
+    /// Reads of the host whose data pass the link when they are correct, with these instants; where nothing else is told of them.
+    pub(super) leaving: Option<VecDeque<(Instant, TransactionId)>>,
     /// Asked inside long requests. After a "no" a request may be half done, and the run ends before that matters.
     pub(super) interrupt: Interrupt,
     pub(super) now: Instant,
@@ -57,6 +61,15 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn wanted(&mut self) -> Option<&mut ReadRanges> {
         if self.plan.has().front { self.wanted.as_deref_mut() } else { None }
+    }
+
+    /// The reads of the host that are being corrected, if a read is one that passes the link then.
+    #[inline(always)]
+    pub(super) fn leaving(&mut self, read: TransactionId) -> Option<&mut VecDeque<(Instant, TransactionId)>> {
+        if !self.plan.has().front || !matches!(self.queues.get(read).work, Work::Read(_)) {
+            return None;
+        }
+        self.leaving.as_mut()
     }
 
     /// A page of the host comes into the device.

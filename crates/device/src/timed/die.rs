@@ -223,7 +223,7 @@ impl Backend {
         let bus = Bus {
             timers: Timers::new(
                 timing.lines(),
-                channels + dies + 7 + if P::Chip::overlaps(context) { dies } else { 0 },
+                channels + dies + 8 + if P::Chip::overlaps(context) { dies } else { 0 },
             ),
             takes_ahead: !context.plan.has().cycles && decides_early && timing.all_take_time(),
             timing,
@@ -303,9 +303,9 @@ impl Backend {
             rank if rank == channels + dies => Event::Arrival,
             rank if rank == channels + dies + 1 => Event::Corrected,
             rank if rank == channels + dies + 2 => Event::OfChip,
-            rank if rank < channels + dies + 6 => Event::Passed((rank - channels - dies - 3) as usize),
-            rank if rank == channels + dies + 6 => Event::Work,
-            rank => Event::OfChipOnDie(Die::new(rank - (channels + dies + 7))),
+            rank if rank < channels + dies + 7 => Event::Passed((rank - channels - dies - 3) as usize),
+            rank if rank == channels + dies + 7 => Event::Work,
+            rank => Event::OfChipOnDie(Die::new(rank - (channels + dies + 8))),
         })
     }
 
@@ -331,14 +331,19 @@ impl Backend {
         self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 3 + lane as u32);
     }
 
+    /// Something will have passed a lane between host and device before what was timed.
+    pub(super) fn stop_of_host(&mut self, lane: usize) {
+        self.bus.timers.stop(Line::CORRECTION.0, self.ranks_of_parts() + 3 + lane as u32);
+    }
+
     /// The FTL has something to do then. These times are irregular, and few.
     pub(super) fn set_work(&mut self, at: Instant) {
-        self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 6);
+        self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 7);
     }
 
     /// Nobody waits for that any more.
     pub(super) fn stop_work(&mut self) {
-        self.bus.timers.stop(Line::CORRECTION.0, self.ranks_of_parts() + 6);
+        self.bus.timers.stop(Line::CORRECTION.0, self.ranks_of_parts() + 7);
     }
 
     /// True if it is being timed how long a die is idle.
@@ -553,7 +558,7 @@ impl Backend {
     fn correct<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die) {
         let DieRecord { sent, ref command, .. } = self.dies[die.index()];
         let pages = usize::from(sent)..usize::from(sent) + self.bus.timing.sent_together(&context.plan, command);
-        let first = self.correcting.len();
+        let (first, leaving) = (self.correcting.len(), context.leaving.as_ref().map_or(0, VecDeque::len));
         // The first of them came before the last.
         let mut came = Instant(context.now.ns() - self.bus.times_of(context, command, pages.clone()).0.time.ns());
         for at in pages {
@@ -564,6 +569,12 @@ impl Backend {
                 continue;
             }
             self.ecc_free = self.ecc_free.max(came) + times.ecc;
+            if let Carried::Transaction(read) = carried
+                && let Some(leaving) = context.leaving(read)
+            {
+                leaving.push_back((Instant::ZERO, read));
+                continue;
+            }
             match (carried, self.correcting.range_mut(first..).next_back()) {
                 (Carried::Domain(domain), Some(Correcting { carried: Carried::Domain(other), pages, .. }))
                     if domain == *other =>
@@ -578,6 +589,9 @@ impl Backend {
         }
         let ready = context.now.max(self.ecc_free + self.bus.timing.ecc);
         self.correcting.range_mut(first..).for_each(|page| page.ready = ready);
+        if let Some(of_host) = &mut context.leaving {
+            of_host.range_mut(leaving..).for_each(|(at, _)| *at = ready);
+        }
         if first == 0 && !self.correcting.is_empty() && self.bus.timing.corrects() {
             self.set_correction(ready);
         }

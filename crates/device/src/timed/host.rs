@@ -35,17 +35,19 @@ pub(super) struct Host {
     /// The memory of one more of them, where they are not limited.
     bytes_of_request: u64,
     /// Boxed, so that devices without a buffer keep their hot fields on one cache line.
-    buffer: Option<Box<WriteBuffer>>,
-    /// The lanes that commands and data pass between host and device.
-    pub(super) front: Front,
+    pub(super) buffer: Option<Box<WriteBuffer>>,
+    /// The lanes that commands and data pass between host and device, if that takes time.
+    pub(super) front: Option<Box<Front>>,
 }
 
 impl Host {
     /// Bytes for each request that the device takes in.
     pub(super) const BYTES_OF_REQUEST: u64 = (Requests::BYTES_OF_REQUEST + WriteBuffer::BYTES_OF_REQUEST) as u64;
 
+    /// `in_steps`: the device sees requests between controller and link.
     pub(super) fn new(
         config: &model::Host,
+        in_steps: bool,
         tenants: Option<Box<Tenants>>,
         live: Option<Box<Live>>,
         buffer: Option<Buffer>,
@@ -60,7 +62,7 @@ impl Host {
             requests: Requests::new(config.queue_depth, replay == Replay::Open, buffer.is_some(), (tenants, live)),
             bytes_of_request,
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
-            front: Front::new(config),
+            front: Front::new(config, in_steps),
         }
     }
 
@@ -77,10 +79,15 @@ impl Host {
         self.requests.are_none() && self.coming(0).is_none_or(later) && tenants_wait && self.requests.live.is_none()
     }
 
-    /// The lanes that commands and data pass, where they may take time.
+    /// The lanes that commands and data pass, where that takes time.
     #[inline(always)]
     pub(super) fn front(&mut self, plan: &impl Plan) -> Option<&mut Front> {
-        if plan.has().front { Some(&mut self.front) } else { None }
+        if plan.has().front { self.front.as_deref_mut() } else { None }
+    }
+
+    /// True while writes, trims or flushes are on their way to the device.
+    fn is_receiving(&self) -> bool {
+        self.front.as_ref().is_some_and(|front| front.is_receiving())
     }
 
     /// Requests completed.
@@ -128,6 +135,9 @@ impl Host {
         workload: &mut Workload,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Instant>, RunError> {
+        if context.plan.has().front {
+            self.come_in(context);
+        }
         self.pump_buffer(context);
         while self.requests.have_room() && self.may_send() {
             if self.next == self.drawn.len() {
@@ -144,7 +154,7 @@ impl Host {
             let waits_outside = context.device.allocation.dynamic().is_some() && self.buffer.is_none();
             if request.kind == RequestKind::Trim
                 && waits_outside
-                && (self.front.is_receiving() || self.requests.writes_overlap(span))
+                && (self.is_receiving() || self.requests.writes_overlap(span))
             {
                 break;
             }
@@ -178,7 +188,7 @@ impl Host {
     /// write before is accepted, by the write buffer or, without one, by flash.
     #[inline]
     fn may_send(&self) -> bool {
-        let batch_waits = self.replay == Replay::Batch && self.front.is_receiving();
+        let batch_waits = self.replay == Replay::Batch && self.is_receiving();
         match &self.buffer {
             None => self.replay != Replay::Batch || !self.requests.has_writes() && !batch_waits,
             Some(buffer) => {
@@ -467,6 +477,11 @@ impl Host {
     /// The host may wait until a write is programmed.
     pub(super) fn may_await(&self) -> bool {
         !self.requests.flushes.is_empty() || self.buffer.as_ref().is_none_or(|buffer| buffer.may_await())
+    }
+
+    /// True if somebody waits for pages of the write buffer, or for room that comes of programs alone.
+    pub(super) fn awaits_buffer(&self) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| !self.requests.flushes.is_empty() || buffer.may_await())
     }
 
     /// True if pages have left the write buffer since it was looked at. Where they wait for others no event says so, and requests may

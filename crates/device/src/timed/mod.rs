@@ -33,6 +33,7 @@ mod waits;
 mod windows;
 mod write_buffer;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use base::scope::{Area, Scope};
@@ -226,10 +227,15 @@ impl Setup<'_, '_> {
         let wanted = ReadRanges::is_configured(config).then(|| Box::new(ReadRanges::new()));
         let now = Instant::ZERO;
         let interrupt = watch.interrupt.clone();
-        let context = Context { device, queues, chip, wanted, waits, interrupt, now, draining: false, plan };
+        // A split has the parts of a latency; and some are told the time at every instant.
+        let tells_time =
+            device.has.time.is_some() || device.has.judged_reads.is_some() || commands.schedule.has_windows();
+        let in_steps = config.run.splits_latencies() || tells_time;
+        let leaving = (config.host.link.is_some() && !in_steps).then(VecDeque::new);
+        let context = Context { device, queues, chip, wanted, leaving, waits, interrupt, now, draining: false, plan };
         let (cut, live) = (options.cut, options.live.map(|host| Box::new(Live::new(host))));
         let backend = Backend::new(&context, timing, decides_early, options.timeline);
-        let host = Host::new(&config.host, tenants, live, buffer, bytes_of_request(config));
+        let host = Host::new(&config.host, in_steps, tenants, live, buffer, bytes_of_request(config));
         let mut timed = Timed {
             workload,
             watch,

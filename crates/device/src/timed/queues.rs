@@ -629,6 +629,12 @@ impl Queues {
         std::mem::take(&mut self.offers)
     }
 
+    /// True if something has, and nobody has asked since.
+    #[inline]
+    pub(super) fn has_offers(&self) -> bool {
+        self.offers
+    }
+
     /// Dies are woken by requests from now on.
     pub(super) fn end_events(&mut self) {
         self.woken_by_events = self.woken.len();

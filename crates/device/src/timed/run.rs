@@ -10,6 +10,7 @@ use super::command::{Carried, Command, Item};
 use super::commands::{Action, note_bystanders};
 use super::context::Context;
 use super::die::{ArrayDone, Event, Transferred};
+use super::front::OUT;
 use super::gc_schedule::Idle;
 use super::host::Host;
 use super::plain::{booking, moves};
@@ -96,8 +97,16 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             has_admitted = false;
-            if let Some(front) = self.host.front(&self.context.plan) {
-                while let Some((lane, at)) = front.take_due() {
+            if self.context.plan.has().front {
+                if self.host.times_anew() {
+                    self.backend.stop_of_host(OUT);
+                }
+                while let Some((lane, at)) = self.host.take_due(&self.context) {
+                    self.backend.set_of_host(lane, at);
+                }
+                if self.wants_instants()
+                    && let Some((lane, at)) = self.host.take_step(&self.context)
+                {
                     self.backend.set_of_host(lane, at);
                 }
                 if self.host.requests.live.is_some() && !self.wait_outside() {
@@ -156,6 +165,22 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.awaited_work = next;
             next.into_iter().for_each(|next| self.backend.set_work(next));
         }
+    }
+
+    /// True if it makes a difference when the next instant is: a write that was refused is offered again, or what has left the write
+    /// buffer is looked at, or a FLUSH waits. It may be one at which nothing but the host's commands go on, which have no event.
+    #[inline]
+    fn wants_instants(&self) -> bool {
+        let skips = self.host.front.as_ref().is_some_and(|front| front.skips_instants(&self.context));
+        skips && (self.host.has_placed() || self.host.awaits_buffer() || self.would_ask())
+    }
+
+    /// A write is offered to a die at the next instant.
+    fn would_ask(&self) -> bool {
+        let queues = &self.context.queues;
+        let asks = |queue| self.backend.idle.has(queue) && self.host.has_writes(queues, queue);
+        let is_offered = queues.has_offers() || self.host.buffer().is_none();
+        self.context.plan.is_dynamic() && is_offered && queues.all().any(asks)
     }
 
     /// Waits until something happens: an event of the device, or a request of the host outside. Returns whether that is there still.

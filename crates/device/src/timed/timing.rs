@@ -317,5 +317,10 @@ impl Timing {
 
 /// The time in which so many bytes pass at a rate in bytes per second.
 pub(super) fn passing(bytes: u64, rate: u64) -> Duration {
-    Duration((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
+    const PER_SECOND: u64 = 1_000_000_000;
+    // Few requests have more than 18 GB.
+    Duration(match bytes.checked_mul(PER_SECOND) {
+        Some(whole) => whole.div_ceil(rate),
+        None => (u128::from(bytes) * u128::from(PER_SECOND)).div_ceil(u128::from(rate)) as u64,
+    })
 }

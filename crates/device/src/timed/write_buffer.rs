@@ -128,9 +128,14 @@ impl WriteBuffer {
     pub(super) fn note(&mut self, id: RequestId, kind: RequestKind) -> bool {
         let passes = kind == RequestKind::Read && !(self.buffer.reads_wait && self.has_waiting_requests());
         if !passes {
-            self.waiting.push_back(id);
+            self.wait_behind(id);
         }
         !passes
+    }
+
+    /// A request takes its turn behind those that wait.
+    pub(super) fn wait_behind(&mut self, id: RequestId) {
+        self.waiting.push_back(id);
     }
 }
 

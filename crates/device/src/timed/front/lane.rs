@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Duration, Instant, RequestKind};
+use base::{Instant, RequestKind};
 
 use crate::timed::queues::RequestId;
 
@@ -13,36 +13,35 @@ pub(super) struct IncomingRequest {
     pub(super) kind: RequestKind,
     /// Pages that it touches.
     pub(super) pages: u32,
+    /// When the controller has dealt with its command.
+    pub(super) dealt_with: Instant,
 }
 
 /// A way that things pass one after the other: one direction of the link, for one.
 pub(super) struct Lane<T> {
-    /// When all that is under way has passed.
-    until: Instant,
     /// In order, with the instants at which they have passed.
     under_way: VecDeque<(Instant, T)>,
     /// True if a timer runs for the first of them.
-    is_timed: bool,
+    pub(super) is_timed: bool,
 }
 
 impl<T> Lane<T> {
     pub(super) fn new() -> Lane<T> {
-        Lane { until: Instant::ZERO, under_way: VecDeque::new(), is_timed: false }
+        Lane { under_way: VecDeque::new(), is_timed: false }
     }
 
-    /// True if the lane is empty.
+    /// True if nothing is under way.
     pub(super) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Sends an item, which begins to pass when all before it have passed.
-    pub(super) fn send(&mut self, now: Instant, takes: Duration, what: T) {
-        self.join(self.until.max(now) + takes, what);
+    /// All that is under way, with the instants at which it will have passed.
+    pub(super) fn all(&self) -> impl Iterator<Item = &(Instant, T)> {
+        self.under_way.iter()
     }
 
-    /// The next one will have passed at an instant, not before the last one.
+    /// An item will have passed at an instant, not before the last one.
     pub(super) fn join(&mut self, until: Instant, what: T) {
-        self.until = until;
         self.under_way.push_back((until, what));
     }
 
@@ -53,10 +52,10 @@ impl<T> Lane<T> {
         Some(at)
     }
 
-    /// The first thing that has passed by now, if there is any. Its timer, if it had one, is over.
-    pub(super) fn passed(&mut self, now: Instant) -> Option<T> {
-        let (_, what) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
+    /// The first thing that has passed by now, if there is any, and when it had. Its timer, if it had one, is over.
+    pub(super) fn passed(&mut self, now: Instant) -> Option<(Instant, T)> {
+        let passed = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
         self.is_timed = false;
-        Some(what)
+        Some(passed)
     }
 }

@@ -5,7 +5,7 @@
 
 use base::{Instant, RequestKind};
 
-use super::lane::{IncomingRequest, Lane};
+use super::lane::IncomingRequest;
 use crate::timed::queues::{RequestId, TransactionId};
 use crate::timed::timing::passing;
 
@@ -22,10 +22,9 @@ pub(super) enum OutgoingData {
 pub(super) struct Link {
     /// Bytes per second.
     rate: u64,
-    pub(super) inbound: Lane<IncomingRequest>,
-    pub(super) outbound: Lane<OutgoingData>,
-    /// Pages of the requests on their way to the device.
-    pages_coming: u32,
+    /// When all that is under way to the device has passed, and when all that is under way to the host.
+    inbound: Instant,
+    outbound: Instant,
 }
 
 impl Link {
@@ -34,40 +33,25 @@ impl Link {
     pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<(Instant, OutgoingData)>();
 
     pub(super) fn new(rate: u64) -> Link {
-        Link { rate, inbound: Lane::new(), outbound: Lane::new(), pages_coming: 0 }
+        Link { rate, inbound: Instant::ZERO, outbound: Instant::ZERO }
     }
 
-    /// True if requests are on their way to the device.
-    pub(super) fn is_receiving(&self) -> bool {
-        !self.inbound.is_empty()
+    /// A request of so many bytes comes to the link at an instant, not before the last one. Returns when the device has it. Only writes
+    /// have data.
+    pub(super) fn receive(&mut self, at: Instant, kind: RequestKind, bytes: u64) -> Instant {
+        let bytes = if kind == RequestKind::Write { bytes } else { 0 };
+        self.inbound = self.inbound.max(at) + passing(bytes, self.rate);
+        self.inbound
     }
 
-    /// Pages that will come with them.
-    pub(super) fn pages_coming(&self) -> u32 {
-        self.pages_coming
+    /// Data begin their way to the host at an instant, not before the last ones. Returns when it has them.
+    pub(super) fn send(&mut self, at: Instant, bytes: u64) -> Instant {
+        self.outbound = self.passes(at, bytes);
+        self.outbound
     }
 
-    /// A request of so many bytes begins its way to the device. Only writes have data.
-    pub(super) fn receive(&mut self, now: Instant, bytes: u64, coming: IncomingRequest) {
-        let bytes = if coming.kind == RequestKind::Write { bytes } else { 0 };
-        self.pages_coming += coming.pages;
-        self.inbound.send(now, passing(bytes, self.rate), coming);
-    }
-
-    /// Data begin their way to the host.
-    pub(super) fn send(&mut self, now: Instant, bytes: u64, going: OutgoingData) {
-        self.outbound.send(now, passing(bytes, self.rate), going);
-    }
-
-    /// A request that has come by now.
-    pub(super) fn came(&mut self, now: Instant) -> Option<IncomingRequest> {
-        let coming = self.inbound.passed(now)?;
-        self.pages_coming -= coming.pages;
-        Some(coming)
-    }
-
-    /// Data that have gone by now.
-    pub(super) fn went(&mut self, now: Instant) -> Option<OutgoingData> {
-        self.outbound.passed(now)
+    /// When the host would have data that begin their way next.
+    pub(super) fn passes(&self, at: Instant, bytes: u64) -> Instant {
+        self.outbound.max(at) + passing(bytes, self.rate)
     }
 }

@@ -14,8 +14,8 @@ pub(super) mod ranges;
 mod steady;
 pub(super) mod tenants;
 
-use base::Instant;
 use base::scope::{Area, Scope};
+use base::{Instant, RequestKind};
 use config::{Config, model};
 use metrics::LatencyPart;
 
@@ -23,20 +23,38 @@ use super::context::Context;
 use super::plan::Plan;
 use super::queues::TransactionId;
 use controller::Controller;
+use lane::{IncomingRequest, Lane};
 use link::{Link, OutgoingData};
 use ranges::ReadRanges;
 
-/// The three that pass in order, each by itself: data to the device, data to the host, and commands.
+/// The three that pass in order, each by itself: data to the device, data to the host, and commands; and a mere instant between.
 const IN: usize = 0;
-const OUT: usize = 1;
+pub(super) const OUT: usize = 1;
 const COMMANDS: usize = 2;
+const STEP: usize = 3;
 
-/// The controller's work for commands, and the link.
+/// The controller's time for commands, the link, and what is under way.
 pub(super) struct Front {
-    controller: Option<Box<Controller>>,
-    link: Option<Box<Link>>,
+    controller: Controller,
+    link: Option<Link>,
+    /// Requests that will be in the device when they have passed the link.
+    inbound: Lane<IncomingRequest>,
+    /// Data that the host will have.
+    outbound: Lane<OutgoingData>,
+    /// Requests with whose commands the controller deals; those that pass the link then are here only if they pass in steps.
+    commands: Lane<IncomingRequest>,
+    /// True if the end of the controller's work for a command is an event where the link follows. Otherwise it is known when the request
+    /// comes when it will have passed both.
+    in_steps: bool,
+    /// True if a timer runs for an instant that is no event.
+    has_step: bool,
+    /// Pages of the requests under way to the device, and the number of those that are no reads.
+    pages_coming: u32,
+    others_coming: u32,
     /// A bit for each lane that something has come to, or has passed, since somebody asked.
     changed: u8,
+    /// True if data go out before those for which a timer runs.
+    times_anew: bool,
 }
 
 /// Bytes for each request in the device.
@@ -52,21 +70,44 @@ pub(super) fn bytes_of_page(config: &Config) -> usize {
 }
 
 impl Front {
-    pub(super) fn new(config: &model::Host) -> Front {
-        let link = config.link.map(|rate| Box::new(Link::new(rate)));
-        Front { controller: Controller::new(config).map(Box::new), link, changed: 0 }
+    /// The lanes, if any of them takes time.
+    pub(super) fn new(config: &model::Host, in_steps: bool) -> Option<Box<Front>> {
+        let (controller, link) = (Controller::new(config), config.link.map(Link::new));
+        (controller.takes_time() || link.is_some()).then(|| {
+            Box::new(Front {
+                controller,
+                link,
+                inbound: Lane::new(),
+                outbound: Lane::new(),
+                commands: Lane::new(),
+                in_steps,
+                has_step: false,
+                pages_coming: 0,
+                others_coming: 0,
+                changed: 0,
+                times_anew: false,
+            })
+        })
     }
 
     /// True while writes, trims or flushes are on their way to the device.
     pub(super) fn is_receiving(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.is_receiving())
-            || self.controller.as_ref().is_some_and(|controller| controller.has_others_than_reads())
+        self.others_coming > 0
     }
 
     /// Pages of the requests that are on their way to the device.
     pub(super) fn pages_coming(&self) -> u32 {
-        let of_commands = self.controller.as_ref().map_or(0, |controller| controller.pages());
-        of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
+        self.pages_coming
+    }
+
+    fn note_coming(&mut self, coming: IncomingRequest) {
+        self.pages_coming += coming.pages;
+        self.others_coming += u32::from(coming.kind != RequestKind::Read);
+    }
+
+    fn note_came(&mut self, coming: IncomingRequest) {
+        self.pages_coming -= coming.pages;
+        self.others_coming -= u32::from(coming.kind != RequestKind::Read);
     }
 
     /// Notes that commands or data come to a lane, or have passed it.
@@ -74,16 +115,20 @@ impl Front {
         self.changed |= 1 << lane;
     }
 
-    /// A lane, and when something will have passed it, where that is to be timed anew.
-    pub(super) fn take_due(&mut self) -> Option<(usize, Instant)> {
-        while self.changed > 0 {
-            let lane = self.changed.trailing_zeros() as usize;
-            self.changed &= self.changed - 1;
-            let due = match (lane, &mut self.link, &mut self.controller) {
-                (IN, Some(link), _) => link.inbound.due(),
-                (OUT, Some(link), _) => link.outbound.due(),
-                (COMMANDS, _, Some(controller)) => controller.due(),
-                _ => None,
+    /// A lane, and when something will have passed it, where that is to be timed anew; that to the device only if nobody `waits` there.
+    #[inline]
+    fn take_due(&mut self, context: &Context<'_, impl Plan>, waits: bool) -> Option<(usize, Instant)> {
+        if context.leaving.as_ref().is_some_and(|leaving| !leaving.is_empty()) {
+            self.note_change(OUT);
+        }
+        let put_off = if waits { 1 << IN } else { 0 };
+        while self.changed & !put_off > 0 {
+            let lane = (self.changed & !put_off).trailing_zeros() as usize;
+            self.changed &= !(1 << lane);
+            let due = match lane {
+                IN => self.inbound.due(),
+                OUT => self.outbound.due().or_else(|| self.leaves(context)),
+                _ => self.commands.due(),
             };
             if let Some(at) = due {
                 return Some((lane, at));
@@ -92,13 +137,67 @@ impl Front {
         None
     }
 
+    /// When the host has the first data that are being corrected, unless others go out before them; if that is to be timed.
+    fn leaves(&mut self, context: &Context<'_, impl Plan>) -> Option<Instant> {
+        let (Some(link), Some(wanted)) = (&self.link, &context.wanted) else { return None };
+        let &(at, read) = context.leaving.as_ref()?.front().filter(|_| !self.outbound.is_timed)?;
+        self.outbound.is_timed = true;
+        Some(link.passes(at, wanted.bytes(read)))
+    }
+
+    /// True if there are instants without events, at which something passes from one way to the next, and none of them is timed.
+    #[inline]
+    pub(super) fn skips_instants(&self, context: &Context<'_, impl Plan>) -> bool {
+        let is_leaving = || context.leaving.as_ref().is_some_and(|leaving| !leaving.is_empty());
+        !self.in_steps && !self.has_step && (!self.inbound.is_empty() || is_leaving())
+    }
+
+    /// The next of them, which is to be timed.
+    #[cold]
+    fn take_step(&mut self, context: &Context<'_, impl Plan>) -> Option<Instant> {
+        let coming = self.inbound.all().flat_map(|(at, coming)| [*at, coming.dealt_with]);
+        let leaving = context.leaving.iter().flatten().map(|(at, _)| *at);
+        let next = coming.chain(leaving).filter(|at| *at > context.now).min();
+        self.has_step = next.is_some();
+        next
+    }
+
+    /// True if a request passes from controller to link, or to the device, now.
+    fn steps(&self, now: Instant) -> bool {
+        self.inbound.all().any(|(at, coming)| *at == now || coming.dealt_with == now)
+    }
+
     /// Data of a read begin their way to the host. Returns whether they have one.
     pub(super) fn send(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) -> bool {
-        let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted) else { return false };
-        link.send(context.now, wanted.bytes(read), OutgoingData::Page(read));
+        let Some(bytes) = context.wanted.as_ref().map(|wanted| wanted.bytes(read)) else { return false };
+        let is_sent = self.send_out(context, bytes, OutgoingData::Page(read));
+        if is_sent {
+            context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Link));
+        }
+        is_sent
+    }
+
+    /// So many bytes begin their way to the host. Returns whether they have one.
+    fn send_out(&mut self, context: &mut Context<'_, impl Plan>, bytes: u64, going: OutgoingData) -> bool {
+        self.let_leave(context);
+        let Some(link) = &mut self.link else { return false };
+        // A timer runs for data that are not correct yet.
+        if self.outbound.is_empty() && self.outbound.is_timed {
+            (self.outbound.is_timed, self.times_anew) = (false, true);
+        }
+        self.outbound.join(link.send(context.now, bytes), going);
         self.note_change(OUT);
-        context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Link));
         true
+    }
+
+    /// Data of reads that are correct by now have begun their way to the host then.
+    fn let_leave(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted)
+            && let Some(leaving) = &mut context.leaving
+            && let Some((at, read)) = leaving.pop_front_if(|(at, _)| *at <= context.now)
+        {
+            self.outbound.join(link.send(at, wanted.bytes(read)), OutgoingData::Page(read));
+        }
     }
 }
 
