@@ -140,10 +140,13 @@ impl Bus {
     ) -> (Delay, Duration) {
         let line = self.timing.data_out(pages.len()).line;
         let (mut out, mut dram) = (Duration::ZERO, Duration::ZERO);
-        for at in pages {
-            let of_page = self.times_of_page(context, command.item(at).carried);
-            out += of_page.out.time;
-            dram += of_page.dram;
+        let mut at = pages.start;
+        while at < pages.end {
+            let carried = command.item(at).carried;
+            let (count, of_page) = (command.pages_for(carried, at..pages.end), self.times_of_page(context, carried));
+            out += of_page.out.time * count as u64;
+            dram += of_page.dram * count as u64;
+            at += count;
         }
         (Delay { time: out, line }, dram)
     }

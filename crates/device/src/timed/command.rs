@@ -1,5 +1,7 @@
 //! A flash command: what a die is told to do, and for whom.
 
+use std::ops::Range;
+
 use base::{Cause, Die, Domain, Geometry, OpKind, Ppn};
 use nand::Cached;
 
@@ -276,6 +278,16 @@ impl Command {
     #[inline]
     pub(super) fn items(&self) -> &[Item] {
         &self.items[..usize::from(self.count)]
+    }
+
+    /// The number of pages in a row, the first of those places among them, that a domain's collection gets together: the page of a host
+    /// is alone.
+    #[inline]
+    pub(super) fn pages_for(&self, carried: Carried, places: Range<usize>) -> usize {
+        let Carried::Domain(domain) = carried else { return 1 };
+        let is_other = |item: &Item| !matches!(item.carried, Carried::Domain(of) if of == domain);
+        let items = &self.items[places];
+        items.iter().position(is_other).unwrap_or(items.len())
     }
 
     /// The first page, whose address the others have to fit.

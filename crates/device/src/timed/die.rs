@@ -561,14 +561,20 @@ impl Backend {
         let (first, leaving) = (self.correcting.len(), context.leaving.as_ref().map_or(0, VecDeque::len));
         // The first of them came before the last.
         let mut came = Instant(context.now.ns() - self.bus.times_of(context, command, pages.clone()).0.time.ns());
-        for at in pages {
+        let mut at = pages.start;
+        while at < pages.end {
             let carried = command.item(at).carried;
+            let count = if P::Chip::may_fail(context) { 1 } else { command.pages_for(carried, at..pages.end) };
             let times = self.bus.times_of_page(context, carried);
-            came += times.out.time;
-            if P::Chip::fails(context, die, command, at) {
+            let first_came = came + times.out.time;
+            came += times.out.time * count as u64;
+            let fails = P::Chip::fails(context, die, command, at);
+            at += count;
+            if fails {
                 continue;
             }
-            self.ecc_free = self.ecc_free.max(came) + times.ecc;
+            // One after the other: they wait behind the first, or each is correct before the next has come.
+            self.ecc_free = (self.ecc_free.max(first_came) + times.ecc * count as u64).max(came + times.ecc);
             if let Carried::Transaction(read) = carried
                 && let Some(leaving) = context.leaving(read)
             {
@@ -579,9 +585,9 @@ impl Backend {
                 (Carried::Domain(domain), Some(Correcting { carried: Carried::Domain(other), pages, .. }))
                     if domain == *other =>
                 {
-                    *pages += 1;
+                    *pages += count as u8;
                 }
-                _ => self.correcting.push_back(Correcting { ready: Instant::ZERO, carried, pages: 1 }),
+                _ => self.correcting.push_back(Correcting { ready: Instant::ZERO, carried, pages: count as u8 }),
             }
             if let Carried::Transaction(read) = carried {
                 context.note(|waits, now| waits.wait_for_part(now, read, LatencyPart::Correction));

@@ -82,6 +82,32 @@ struct Timed<'a, 'w, P: Plan = Any> {
     awaited_work: Option<Instant>,
     /// When the power goes off, if it does before the end.
     cut: Option<Instant>,
+    rarities: Rarities,
+}
+
+/// What few devices ask for at every turn, as it stands when the run begins.
+#[derive(Clone, Copy)]
+struct Rarities {
+    /// There is something to look at before an instant, or when it has come.
+    any: bool,
+    /// The FTL, or a window, has something to do by itself when its time has come.
+    finds_due: bool,
+    /// What a domain does may wake others.
+    wakes_others: bool,
+}
+
+impl Rarities {
+    fn of<P: Plan>(context: &Context<'_, P>, commands: &Commands, is_cut: bool, is_live: bool) -> Rarities {
+        let Device { has, has_owners, flash, .. } = &*context.device;
+        let finds_due = has.judged_reads.is_some() || commands.schedule.has_windows();
+        let asks_time = P::PARTS.mechanisms && (has.time.is_some() || flash.nand().may_fail_reads());
+        let wakes_others = *has_owners || has.reads.is_some() || has.judged_reads.is_some();
+        Rarities {
+            any: finds_due || asks_time || is_cut || is_live,
+            finds_due,
+            wakes_others: P::PARTS.mechanisms && wakes_others,
+        }
+    }
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
@@ -235,6 +261,7 @@ impl Setup<'_, '_> {
         let context = Context { device, queues, chip, wanted, leaving, waits, interrupt, now, draining: false, plan };
         let (cut, live) = (options.cut, options.live.map(|host| Box::new(Live::new(host))));
         let backend = Backend::new(&context, timing, decides_early, options.timeline);
+        let rarities = Rarities::of(&context, &commands, cut.is_some(), live.is_some());
         let host = Host::new(&config.host, in_steps, tenants, live, buffer, bytes_of_request(config));
         let mut timed = Timed {
             workload,
@@ -247,6 +274,7 @@ impl Setup<'_, '_> {
             told_room: None,
             awaited_work: None,
             cut,
+            rarities,
         };
         timed.run()?;
         Ok(timed.backend.into_timeline())

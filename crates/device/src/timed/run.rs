@@ -77,8 +77,6 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn go_on(&mut self) -> Result<bool, RunError> {
         let completed = self.host.completions();
         let paused = self.host.take_wait();
-        let has_mechanisms = self.context.plan.has().mechanisms;
-        let finds_due = self.context.device.has.judged_reads.is_some() || self.commands.schedule.has_windows();
         let mut has_admitted = true;
         loop {
             self.dispatch();
@@ -109,27 +107,15 @@ impl<P: Plan> Timed<'_, '_, P> {
                 {
                     self.backend.set_of_host(lane, at);
                 }
-                if self.host.requests.live.is_some() && !self.wait_outside() {
-                    return Ok(false);
-                }
             }
-            if finds_due {
-                self.find_due();
+            if self.rarities.any && !self.look_outside() {
+                return Ok(false);
             }
             let Some(now) = self.backend.next_instant() else { return Ok(false) };
             self.context.now = now;
-            if self.is_cut() {
-                return Ok(false);
-            }
             self.check_time()?;
-            if has_mechanisms {
-                self.context.device.tell_time(now, None);
-                if finds_due {
-                    self.find_due();
-                }
-                if self.context.device.flash.nand().may_fail_reads() {
-                    uncorrectable::check_reads(self.context.device)?;
-                }
+            if self.rarities.any && !self.look_at_time()? {
+                return Ok(false);
             }
             if !self.context.draining {
                 self.context.tick();
@@ -144,6 +130,38 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             self.report()?;
         }
+    }
+
+    /// Before the next event: a host outside may send a request first, and the FTL may have something to do by itself. Returns whether the
+    /// run goes on.
+    #[inline(never)]
+    fn look_outside(&mut self) -> bool {
+        if self.host.requests.live.is_some() && !self.wait_outside() {
+            return false;
+        }
+        if self.rarities.finds_due {
+            self.find_due();
+        }
+        true
+    }
+
+    /// The time has gone on: the power may be off by now, and mechanisms may ask for it. Returns whether the run goes on.
+    ///
+    /// # Errors
+    /// When a read has failed for good.
+    #[inline(never)]
+    fn look_at_time(&mut self) -> Result<bool, RunError> {
+        if self.is_cut() {
+            return Ok(false);
+        }
+        self.context.device.tell_time(self.context.now, None);
+        if self.rarities.finds_due {
+            self.find_due();
+        }
+        if self.context.device.flash.nand().may_fail_reads() {
+            uncorrectable::check_reads(self.context.device)?;
+        }
+        Ok(true)
     }
 
     /// Has windows begin and end, and the FTL find what is due by now, but in a deterministic one, and sees that they are asked again in time.
@@ -307,9 +325,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     self.context.queues.offer();
                 }
             }
-            let Device { has, has_owners, .. } = &*self.context.device;
-            let wakes = *has_owners || has.reads.is_some() || has.judged_reads.is_some();
-            if !self.context.plan.has().mechanisms || !wakes || !self.wake_owners() {
+            if !self.rarities.wakes_others || !self.wake_owners() {
                 return;
             }
         }

@@ -96,6 +96,9 @@ asked! {
     /// The array of a die cannot read a page before it is done with something else.
     any bars(context: &Context<'_, P>, die: Die, ppn: Ppn) -> bool;
 
+    /// The controller may be unable to correct pages that were read.
+    any may_fail(context: &Context<'_, P>) -> bool;
+
     /// The array of a die has begun an erase for a domain, and is not done with it.
     any erases(context: &Context<'_, P>, die: Die, domain: Domain) -> bool;
 

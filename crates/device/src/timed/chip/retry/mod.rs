@@ -105,6 +105,11 @@ impl Chip<Any> for Retries {
     }
 
     #[inline(always)] // As above.
+    fn may_fail(context: &Context<'_>) -> bool {
+        context.chip.retries.has_errors()
+    }
+
+    #[inline(always)] // As above.
     fn fails(context: &mut Context<'_>, die: Die, command: &Command, at: usize) -> bool {
         context.chip.retries.has_errors() && fails(context, die, command, at)
     }
