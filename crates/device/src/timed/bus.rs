@@ -105,7 +105,7 @@ impl Bus {
         if parts.cycles {
             until = until.max(self.through_dram(now, dram));
         }
-        let is_decided = phase == Phase::Command && self.decides_early;
+        let is_decided = phase == Phase::Command && (self.decides_early || self.decides_kind[kind as usize]);
         let channel = &mut self.channels[number as usize];
         channel.until = until;
         channel.holder = (!is_decided).then_some(die);

@@ -188,6 +188,9 @@ pub(super) struct Bus {
     /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
     /// write that is not ready is refused.
     pub(super) decides_early: bool,
+    /// By kind of operation, true if that is so in any case: the cycles of a read, and the data of a program where no room is given
+    /// for them.
+    pub(super) decides_kind: [bool; 3],
     /// True if a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
     /// and nothing waits for the end of a command's transfer.
     pub(super) takes_ahead: bool,
@@ -203,11 +206,12 @@ impl Backend {
     /// Bytes for each channel.
     pub(super) const BYTES_OF_CHANNEL: usize = size_of::<Channel>();
 
-    /// A backend with no work under way.
+    /// A backend with no work under way. `decides_early` and `decides_kind`: see [`Bus`].
     pub(super) fn new<P: Plan>(
         context: &Context<'_, P>,
         timing: Timing,
         decides_early: bool,
+        decides_kind: [bool; 3],
         timeline: Option<Timeline>,
     ) -> Backend {
         let geometry = context.device.flash.geometry();
@@ -231,6 +235,7 @@ impl Backend {
             dies_from: channels,
             dies,
             decides_early,
+            decides_kind,
             dram_free: Instant::ZERO,
             timeline,
         };

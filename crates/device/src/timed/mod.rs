@@ -61,7 +61,7 @@ use front::ranges::ReadRanges;
 use front::tenants::Tenants;
 use host::Host;
 use plain::record::Bookings;
-use plan::{Any, Bare, Feature, Features, PlainPlan, Plan};
+use plan::{Any, Bare, Chip, Feature, Features, PlainPlan, Plan};
 use queues::Queues;
 use timing::Timing;
 use waits::Waits;
@@ -260,7 +260,13 @@ impl Setup<'_, '_> {
         let leaving = (config.host.link.is_some() && !in_steps).then(VecDeque::new);
         let context = Context { device, queues, chip, wanted, leaving, waits, interrupt, now, draining: false, plan };
         let (cut, live) = (options.cut, options.live.map(|host| Box::new(Live::new(host))));
-        let backend = Backend::new(&context, timing, decides_early, options.timeline);
+        // In cache mode the end of a transfer is the time of the next command.
+        let is_ahead = cut.is_none() && !P::Chip::overlaps(&context);
+        let decides_reads = is_ahead && buffer.is_some();
+        let gives_room = buffer.as_ref().is_some_and(Buffer::releases_early);
+        let decides_programs = decides_reads && !gives_room && !P::Chip::may_fail(&context);
+        let decides_kind = [decides_reads, decides_programs, false];
+        let backend = Backend::new(&context, timing, decides_early, decides_kind, options.timeline);
         let rarities = Rarities::of(&context, &commands, cut.is_some(), live.is_some());
         let host = Host::new(&config.host, in_steps, tenants, live, buffer, bytes_of_request(config));
         let mut timed = Timed {
