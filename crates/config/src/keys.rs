@@ -799,7 +799,8 @@ const AFTER_FTL: &[Key] = &[
         "`none`: pristine. `sequential = VOLUME`: every page in address order, then on around. `random = VOLUME`: a \
          sequential fill, then so much written at random. `worn = VOLUME`: so much written at random, then everything \
          trimmed: blocks were erased, frontiers stand where they came to, and no page is mapped. `steady`: a sequential fill, then random writes until the \
-         WAF of successive windows of one user capacity, in which blocks were erased, agrees to 1 %. `state = FILE`: what an earlier run saved.",
+         WAF of successive windows of one user capacity, in which blocks were erased, agrees to 1 %. `workload`: a sequential fill, then the writes of the workload, \
+         and of a trace its discards too, in rounds, until their WAF holds still (docs/ftl.md). `state = FILE`: what an earlier run saved.",
     ),
     key(
         "run",

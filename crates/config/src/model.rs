@@ -541,6 +541,8 @@ pub enum Precondition {
     /// A sequential fill, then random writes until the WAF of successive windows of one logical capacity
     /// agrees to 1 %.
     Steady,
+    /// A sequential fill, then the workload itself until its WAF holds still.
+    Workload,
     /// From a file that an earlier run saved.
     State {
         /// The file.

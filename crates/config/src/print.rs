@@ -253,6 +253,7 @@ fn precondition(precondition: &Precondition) -> Value {
     match precondition {
         Precondition::None => json!("none"),
         Precondition::Steady => json!("steady"),
+        Precondition::Workload => json!("workload"),
         Precondition::Sequential { volume } => json!({ "sequential": print_size(*volume) }),
         Precondition::Random { volume } => json!({ "random": print_size(*volume) }),
         Precondition::Worn { volume } => json!({ "worn": print_size(*volume) }),

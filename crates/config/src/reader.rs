@@ -57,7 +57,8 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Footprint => "a size such as \"1GiB\", or a part of the user capacity such as \"50%\"".into(),
         Kind::Choice(choices) => format!("one of {}", list(choices.iter().map(|choice| choice.name))),
         Kind::Precondition => {
-            "\"none\", \"steady\", or one of `sequential`, `random`, `worn`, `state` with its value".into()
+            "\"none\", \"steady\", \"workload\", or one of `sequential`, `random`, `worn`, `state` with its value"
+                .into()
         }
         Kind::Depth { min, max } => format!("a whole number from {min} to {max}, or \"{UNLIMITED}\""),
         Kind::Part { max } => format!("\"off\", or a part of the device from \"1/2\" to \"1/{max}\""),

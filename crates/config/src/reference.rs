@@ -160,7 +160,7 @@ fn schema(kind: Kind) -> Value {
         Kind::Volume | Kind::Footprint => json!({ "type": ["string", "integer"] }),
         Kind::Choice(choices) => one_of(choices),
         Kind::Precondition => json!({ "anyOf": [
-            { "enum": ["none", "steady"] },
+            { "enum": ["none", "steady", "workload"] },
             {
                 "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
                 "properties": {

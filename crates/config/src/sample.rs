@@ -141,7 +141,7 @@ pub fn part(config: &Config, number: u32) -> Result<Config, Refused> {
         Precondition::Sequential { volume } | Precondition::Random { volume } | Precondition::Worn { volume } => {
             *volume = (*volume / one_in).max(1);
         }
-        Precondition::None | Precondition::Steady | Precondition::State { .. } => {}
+        Precondition::None | Precondition::Steady | Precondition::Workload | Precondition::State { .. } => {}
     }
     let workload = &mut part.workload;
     let whole_end = workload.end.clone();

@@ -291,6 +291,7 @@ fn run() -> impl Strategy<Value = Run> {
     let precondition = prop_oneof![
         Just(Precondition::None),
         Just(Precondition::Steady),
+        Just(Precondition::Workload),
         (1..u64::MAX).prop_map(|volume| Precondition::Sequential { volume }),
         (1..u64::MAX).prop_map(|volume| Precondition::Random { volume }),
         (1..u64::MAX).prop_map(|volume| Precondition::Worn { volume }),

@@ -289,6 +289,14 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
 
 /// The choices in which the executor has a say.
 fn check_executor(config: &Config) -> Result<(), Refusal> {
+    let is_shared = matches!(config.workload.source, Source::Tenants(_) | Source::Job { .. });
+    if is_shared && config.run.precondition == Precondition::Workload {
+        return Err(Refusal {
+            key: "run.precondition",
+            message: "ageing takes no time, and without it the requests of tenants and of jobs have no order".into(),
+            help: "age it with \"steady\", or with a volume such as `precondition.random = \"1x\"`".into(),
+        });
+    }
     if config.run.executor != Executor::Device {
         return Ok(());
     }

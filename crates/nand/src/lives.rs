@@ -31,6 +31,13 @@ pub static BAD_BLOCKS: FeatureKey = FeatureKey {
                 ),
                 number("life", 9000.0, [1.0, 1e9], "P/E cycles after which 63 % of the blocks have failed. Assumed."),
                 number(
+                    "rated_cycles",
+                    0.0,
+                    [0.0, 1e9],
+                    "P/E cycles of the datasheet, by which one block in 730 has failed: `life` is then 729^(1/shape) times as long, 3 times \
+                     with the default shape. 0: `life` holds.",
+                ),
+                number(
                     "shape",
                     6.0,
                     [0.1, 100.0],
@@ -60,6 +67,9 @@ pub struct LifeShape {
     pub pe_cycles: u32,
 }
 
+/// The hazard that blocks have when their rated cycles are over: 1 in 3^6, so that the assumed life of 9,000 cycles is rated for 3,000.
+const RATED_HAZARD: f64 = 1.0 / 729.0;
+
 /// How blocks fail, as it was chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct LifeSetup {
@@ -74,11 +84,10 @@ impl LifeSetup {
     pub fn of(made: &Choices) -> Option<LifeSetup> {
         let selection = BAD_BLOCKS.of(made);
         let number = |name| selection.number(name);
-        (selection.name != "none").then(|| LifeSetup {
-            factory: number("factory"),
-            life: number("life"),
-            shape: number("shape"),
-            erases: number("erases"),
+        (selection.name != "none").then(|| {
+            let (rated, shape) = (number("rated_cycles"), number("shape"));
+            let life = if rated > 0.0 { rated * libm::pow(RATED_HAZARD, -1.0 / shape) } else { number("life") };
+            LifeSetup { factory: number("factory"), life, shape, erases: number("erases") }
         })
     }
 

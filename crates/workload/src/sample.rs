@@ -94,7 +94,8 @@ impl Sampled {
     }
 
     pub fn fill(&mut self, out: &mut Vec<Request>, wanted: usize) -> Result<(), WorkloadError> {
-        let full = out.len() + wanted;
+        let (begin, full) = (out.len(), out.len() + wanted);
+        let first_round = self.whole.tally().rounds;
         while out.len() < full {
             if let Some(request) = self.carried.pop_front() {
                 out.push(request);
@@ -104,7 +105,9 @@ impl Sampled {
                 self.drawn.clear();
                 self.taken = 0;
                 self.whole.fill(&mut self.drawn, BATCH)?;
-                if self.drawn.is_empty() {
+                // A share of which a whole round has nothing would be looked for for ever.
+                let has_none = out.len() == begin && self.whole.tally().rounds > first_round + 1;
+                if self.drawn.is_empty() || has_none {
                     break;
                 }
             }

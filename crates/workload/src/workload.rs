@@ -311,6 +311,28 @@ impl Workload {
         }
     }
 
+    /// Requests without end, for ageing a device with its own workload: a trace over and over, with its reads and discards, or
+    /// the writes of a generator.
+    ///
+    /// # Errors
+    /// When the trace cannot be opened, or the generator does not fit the device.
+    pub fn aging_by(
+        config: &model::Workload,
+        host: &model::Host,
+        user_capacity: u64,
+        page_size: u64,
+        seed: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Workload, WorkloadError> {
+        if !matches!(config.source, model::Source::Trace { .. }) {
+            return Workload::aging_for(config, user_capacity, page_size, seed);
+        }
+        let for_ever = model::End { rounds: Some(u64::MAX), ..model::End::default() };
+        let share = config.share.clone().map(|share| model::PlaceShare { whole_end: for_ever.clone(), ..share });
+        let config = model::Workload { end: for_ever, share, ..config.clone() };
+        Workload::open(&config, host, user_capacity, seed, interrupt)
+    }
+
     fn aging_within(
         generator: &model::Generator,
         bounds: Bounds,

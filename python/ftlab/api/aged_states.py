@@ -30,6 +30,10 @@ UNSAVED = ("fast",)
 """Mappings whose state cannot be saved; that of a sample cannot either."""
 
 
+ENDS = ("trace", "requests", "rounds", "volume")
+"""Keys of a workload that do not say what it writes: where its trace lies, and its end."""
+
+
 def aging_of(resolved: dict[str, Any]) -> str | None:
     """The hash of what determines how a run's device ages; `None` where there is nothing to share."""
     run, workload = resolved["run"], resolved["workload"]
@@ -49,6 +53,14 @@ def aging_of(resolved: dict[str, Any]) -> str | None:
         # `steady` writes where the generator does; which of its requests are reads, and when, it does not ask.
         ages = ("generator", "request_size", "footprint", "address_offset", "out_of_range")
         facts["workload"] = {name: workload.get(name) for name in ages if "generator" in workload}
+    if precondition == "workload":
+        trace = workload.get("trace")
+        if trace is not None and not Path(trace).is_file():
+            # A table in memory has a name that says nothing of it.
+            return None
+        facts["workload"] = {name: value for name, value in workload.items() if name not in ENDS}
+        facts["host"] = resolved["host"]
+        facts["trace"] = None if trace is None else runner.file_digest(Path(trace))
     return runner.digest_of(facts)
 
 

@@ -93,6 +93,8 @@ def _begins_empty(summary: dict[str, Any]) -> bool:
 def _turned_before(summary: dict[str, Any], raw: float, user: float) -> float:
     """How often ageing wrote the flash anew with the writes that the run has too."""
     aged, workload = summary.get("precondition") or {}, summary["config"]["workload"]
+    if aged.get("kind") == "workload":
+        return math.inf if aged.get("settled") else 0.0
     if "generator" not in workload:
         return 0.0
     if aged.get("kind") == "steady":
@@ -142,8 +144,9 @@ def _cure(summary: dict[str, Any], times: float, *, begins_empty: bool) -> str:
         return f"write at least {least.removesuffix('x')} x the user capacity ({own})"
     text = f"write at least {least.removesuffix('x')} x the user capacity (`{given}`)"
     aged = (summary.get("precondition") or {}).get("kind")
-    if not begins_empty and "generator" in workload and aged != "steady":
-        text += ", or begin in the steady state (`--set run.precondition=steady`)"
+    if not begins_empty and aged not in ("steady", "workload"):
+        steady = "steady" if "generator" in workload else "workload"
+        text += f", or begin in the steady state (`--set run.precondition={steady}`)"
     return text
 
 

@@ -29,7 +29,7 @@ pub(super) fn run(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<
 }
 
 const PRECONDITION: &str = "run.precondition";
-const PRECONDITIONS: [&str; 6] = ["none", "sequential", "random", "worn", "steady", "state"];
+const PRECONDITIONS: [&str; 7] = ["none", "sequential", "random", "worn", "steady", "workload", "state"];
 
 fn precondition(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Precondition> {
     let node = reader.raw(PRECONDITION)?;
@@ -37,6 +37,7 @@ fn precondition(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Precon
         Value::String(name) => match name.as_str() {
             "none" => Some(Precondition::None),
             "steady" => Some(Precondition::Steady),
+            "workload" => Some(Precondition::Workload),
             name => {
                 reader.problems.push(bad_precondition(name).at(&node.place));
                 None
@@ -70,7 +71,7 @@ fn aged(reader: &mut Reader<'_>, entry: &crate::document::KeyValue, capacity: Op
         "random" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Random { volume }),
         "worn" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Worn { volume }),
         "state" => reader.file_name(&path, &entry.node).map(|path| Precondition::State { path }),
-        name @ ("none" | "steady") => {
+        name @ ("none" | "steady" | "workload") => {
             let title = format!("precondition `{name}` takes no value");
             reader.problem(&entry.node.place, title, format!("expected `precondition = \"{name}\"`"));
             None
