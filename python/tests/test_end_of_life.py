@@ -102,7 +102,7 @@ def test_a_device_without_an_end_is_refused(capsys: pytest.CaptureFixture[str], 
     assert main(["run", str(file), "--set", "device.bad_blocks=none", "--until", "end-of-life"]) == 2
     assert "no block of this device fails" in capsys.readouterr().err
     assert main(["run", str(file), "--until", "tomorrow"]) == 2
-    assert "expected `end-of-life`" in capsys.readouterr().err
+    assert "expected one of `steady`, `end-of-life`" in capsys.readouterr().err
 
 
 def test_the_end_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -122,9 +122,12 @@ def test_the_end_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     summary = Result.load(out).summary
     assert logs["SMART"]["critical_warning"] == 8
     assert summary["policy"]["bad_blocks"]["exhausted"] == 0, "an end comes when nothing is spare any more"
-    assert logs["SMART"]["available_spare"] == 0
+    assert logs["SMART"]["avail_spare"] == 0
     assert logs["SMART"]["media_errors"] == summary["host"]["failed_reads"]
-    assert logs["C0h"]["Endurance estimate"] == summary["end_of_life"]["lifetime_bytes"]
+    rated = 30 / 729 ** (1 / 8)
+    assert logs["C0h"]["Endurance estimate"] == round(rated * 80 * 32 * 4096)
+    used = 100 * summary["wear"]["effective_erases"]["mean"] / rated
+    assert logs["SMART"]["percent_used"] == int(used) > 100
     programs = summary["flash"]["page_programs"]
     assert logs["C0h"]["Physical media units written"] == programs * 4096
     assert logs["C0h"]["Max User data erase counts"] == summary["wear"]["erases"]["max"]
@@ -142,3 +145,50 @@ def test_lifetimes_are_compared() -> None:
 
 def test_the_table_of_names_is_that_of_the_command() -> None:
     assert smart.page() in (DOCS / "results.md").read_text(encoding="utf-8"), "write it anew: smart.page()"
+
+
+def test_the_log_of_a_real_drive_stands_beside_a_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ftlab.run(DRIVE, out=tmp_path / "out", plots=False)
+    files = {
+        # As nvme-cli 2 prints them: texts with commas, halves of 128 bits, objects in objects.
+        "smart.json": {"critical_warning": {"value": 0}, "percent_used": 4, "data_units_written": "2,000"},
+        "ocp.json": {
+            "log": {"Physical media units written": {"hi": 0, "lo": 2_560_000_000}, "Percent free blocks": 3}
+        },
+    }
+    options = ["--json"]
+    for name, log in files.items():
+        (tmp_path / name).write_text(json.dumps(log), encoding="utf-8")
+        options += ["--read", str(tmp_path / name)]
+    assert main(["smart", str(tmp_path / "out"), *options]) == 0
+    made = json.loads(capsys.readouterr().out)
+    # 2,560 MB ÷ 2,000 × 512,000 bytes; 4 % of the life are 1.024 GB.
+    assert made["drive"]["waf"] == 2.5 and made["drive"]["tbw_bytes"] == 25.6e9
+    assert made["simulated"]["fields"]["percent_used"] == 0 and made["simulated"]["waf"] >= 1
+    assert main(["smart", *options[1:]]) == 0
+    told = capsys.readouterr().out
+    assert "WAF" in told and "25.6 GB" in told and "simulated" not in told
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("no json", "is not JSON"),
+        ('{"model": 3}', "no field of a drive's log"),
+        ("[]", "no field"),
+        (None, "cannot be read"),
+    ],
+)
+def test_what_is_no_log_is_refused(
+    content: str | None, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "log.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    assert main(["smart", "--read", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert words in told and "nvme smart-log -o json" in told
+    assert main(["smart"]) == 2
+    assert "`--read FILE`" in capsys.readouterr().err

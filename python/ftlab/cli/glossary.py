@@ -36,7 +36,19 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "Planes that share free space, in which a victim is chosen: a plane, or with twin blocks a die.",
         "ftl.reclaim_unit",
     ),
+    "DWPD": (
+        "Drive writes a day: TBW ÷ user capacity ÷ the days of the warranty, mostly five years. `ftlab life` tells it.",
+        "",
+    ),
     "ECC": ("Error correction, which takes a time for each page that is read.", "device.timing.ecc_latency"),
+    "endurance": (
+        "What can be written until a drive is worn out: TBW or DWPD of the drive, rated P/E cycles of its blocks.",
+        "device.bad_blocks",
+    ),
+    "FDP": (
+        "Flexible data placement of NVMe: the host says with each write which reclaim unit handle it goes to.",
+        "ftl.separation",
+    ),
     "foreground GC": ("Garbage collection that a host write waits for.", "ftl.gc_schedule"),
     "forward GC": (
         "Garbage collection ahead of need, in time that would be idle or a few pages after each write.",
@@ -78,7 +90,15 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "Pages that share a wordline: a failed program of the upper may lose the lower.",
         "ftl.paired_page",
     ),
+    "percentage used": (
+        "The part of the rated P/E cycles that blocks have had, in the SMART log; it may exceed 100.",
+        "device.bad_blocks",
+    ),
     "plane": ("A part of a die with blocks and a register of its own.", "device.planes_per_die"),
+    "PLP": (
+        "Power loss protection: capacitors save the write buffer, so a flush has nothing to wait for.",
+        "ftl.write_buffer",
+    ),
     "precondition": (
         "What ages the device before the run. It is not in the results. A new drive is faster than ever after.",
         "run.precondition",
@@ -96,17 +116,34 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "Blocks that are opened, filled, collected and erased together.",
         "ftl.reclaim_unit",
     ),
+    "RUH": (
+        "Reclaim unit handle: what a host names with a write (FDP). Each handle fills a reclaim unit of its own.",
+        "ftl.separation",
+    ),
     "refresh": ("The pages of a block move because it was read often, or its data are old.", "ftl.refresh"),
     "sample": (
         "A part of the device under the requests to a part of the places, in place of the whole; `sample` in the "
         "summary.",
         "run.sample",
     ),
+    "SMART log": (
+        "A drive's own counters, as `nvme smart-log` prints them; `ftlab smart` has a run in these names.",
+        "",
+    ),
+    "steady state": (
+        "The state in which the WAF no longer changes, however long the workload goes on; a new drive is not in it.",
+        "run.precondition",
+    ),
     "stream": ("Pages that share an active block, such as those of GC.", "ftl.separation"),
     "superblock": ("Blocks of several channels or planes that always do the same.", "ftl.reclaim_unit"),
     "suspend": (
         "The array of a die stops in the middle of a program or an erase, to take reads, and goes on later.",
         "device.erase_suspend",
+    ),
+    "TBW": (
+        "Terabytes written: what the host can write until the rated P/E cycles are over, P/E cycles × raw bytes ÷ WAF. "
+        "It goes by the workload; a datasheet has that of one workload (JESD219). `ftlab life` tells it.",
+        "device.bad_blocks",
     ),
     "tBERS": ("The time of a block erase; `tErase` in some datasheets.", "device.timing.erase"),
     "tPROG": ("The time of a page program, without its transfer.", "device.timing.program"),
@@ -142,7 +179,10 @@ OTHERS = {
     "discard": "TRIM", "unmap": "TRIM", "erase block": "block", "frontier": "active block",
     "write frontier": "active block", "tErase": "tBERS", "write buffer": "buffer", "write cache": "buffer",
     "unit": "reclaim unit", "percentile": "p99.9", "tail latency": "p99.9", "TBM": "twin blocks",
-    "cycle": "P/E cycle", "endurance": "P/E cycle", "LSB": "paired page", "preconditioning": "precondition",
+    "cycle": "P/E cycle", "rated cycle": "P/E cycle", "LSB": "paired page", "preconditioning": "precondition",
+    "lifetime": "endurance", "drive writes per day": "DWPD", "terabytes written": "TBW", "spare": "OP",
+    "RU": "reclaim unit", "reclaim unit handle": "RUH", "placement handle": "RUH", "flexible data placement": "FDP",
+    "percent used": "percentage used", "SMART": "SMART log", "power loss protection": "PLP",
 }  # fmt: skip
 """Other words for the same."""
 

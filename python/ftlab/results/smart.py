@@ -39,6 +39,13 @@ class Field:
     """Where the summary has it: its fields, in words that `docs/results.md` has too."""
     value: Callable[[Summary], int | float | None]
     """The value; `None` where the run has none."""
+    json: str = ""
+    """Its key in the JSON of nvme-cli, where that is not its name."""
+
+    @property
+    def key(self) -> str:
+        """Its key in JSON."""
+        return self.json or self.name
 
 
 def _bad(summary: Summary, name: str) -> Any:
@@ -62,6 +69,42 @@ def _data_units(size: int) -> int:
 
 def _uncorrectable(s: Summary) -> int:
     return int(s["host"]["failed_reads"]) + (s["flash"]["retried"]["lost"] or 0)
+
+
+def rated_cycles(device: Mapping[str, Any]) -> float | None:
+    """The P/E cycles that blocks of a resolved device are rated for; `None` where no block fails."""
+    model = device["bad_blocks"]
+    if not isinstance(model, Mapping):
+        return None
+    parameters = model["weibull"]
+    rated = parameters.get("rated_cycles") or parameters["life"] * RATED_HAZARD ** (1 / parameters["shape"])
+    return float(rated)
+
+
+RATED_HAZARD = 1 / 729
+"""Hazard of blocks whose rated cycles are over, as the engine has it."""
+
+
+def _used(s: Summary) -> int | None:
+    rated = rated_cycles(s["config"]["device"])
+    if rated is None:
+        return None
+    had = s["wear"]["effective_erases"]["mean"] * s.get("end_of_life", {}).get("cycles_per_erase", 1)
+    return min(255, math.floor(100 * (had + s["config"]["device"]["wear"]["pe_cycles"]) / rated))
+
+
+def _endurance(s: Summary) -> int | None:
+    rated = rated_cycles(s["config"]["device"])
+    return None if rated is None else round(rated * raw_bytes(s["config"]["device"]))
+
+
+def raw_bytes(device: Mapping[str, Any]) -> int:
+    """Bytes of all blocks of a resolved device."""
+    counts = (
+        "channels", "chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane", "pages_per_block",
+    )  # fmt: skip
+    pages: int = math.prod(device[name] for name in counts)
+    return pages * int(in_bytes(device["page_size"]))
 
 
 def _hours(s: Summary) -> int | None:
@@ -197,7 +240,20 @@ FIELDS = (
     ),
     Field(PLM, "Deterministic Excursions", "`windows.excursions`", _at("windows", "excursions")),
     Field(SMART, "critical_warning", "`end_of_life.reached`: 8, media are read-only", _warning),
-    Field(SMART, "available_spare", "`policy.bad_blocks.spare`, in %; 100 where no block fails", _spare),
+    Field(
+        SMART,
+        "available_spare",
+        "`policy.bad_blocks.spare`, in %; 100 where no block fails",
+        _spare,
+        "avail_spare",
+    ),
+    Field(
+        SMART,
+        "percentage_used",
+        "(`wear.effective_erases.mean` × `cycles_per_erase` + `device.wear.pe_cycles`) ÷ rated P/E cycles, in %",
+        _used,
+        "percent_used",
+    ),
     Field(
         SMART,
         "data_units_read",
@@ -222,6 +278,12 @@ FIELDS = (
     Field(C0H, "Physical media units written", "`waf` × `host.bytes_written`, in bytes", _media_written),
     Field(C0H, "Physical media units read", "`flash.page_reads` × the page size, in bytes", _media_read),
     Field(C0H, "Bad user nand blocks - Raw", "`policy.bad_blocks.factory_units` + `grown_units`", _bad_units),
+    Field(
+        C0H,
+        "Bad user nand blocks - Normalized",
+        "`policy.bad_blocks.spare`, in %; 100 where no block fails",
+        _spare,
+    ),
     Field(C0H, "Uncorrectable read error count", "as `media_errors`", _uncorrectable),
     Field(C0H, "Soft ecc error count", "`flash.retried.soft`", _at("flash", "retried", "soft")),
     Field(
@@ -232,7 +294,7 @@ FIELDS = (
     ),
     Field(C0H, "Max User data erase counts", "`wear.erases.max`", _at("wear", "erases", "max")),
     Field(C0H, "Min User data erase counts", "`wear.erases.min`", _at("wear", "erases", "min")),
-    Field(C0H, "Endurance estimate", "`end_of_life.lifetime_bytes`", _at("end_of_life", "lifetime_bytes")),
+    Field(C0H, "Endurance estimate", "rated P/E cycles × the bytes of all blocks", _endurance),
     Field(FDP, "NRG", "`config.ftl.separation.fdp.reclaim_groups`", _of_fdp(_groups)),
     Field(FDP, "RUNS", "the bytes of a reclaim unit", _of_fdp(_unit_size)),
     Field(FDP, "HBMW", "`host.bytes_written`", _of_fdp(_at("host", "bytes_written"))),
@@ -272,10 +334,10 @@ def _fields(result: Result) -> list[Field]:
 
 
 def values(result: Result) -> dict[str, dict[str, int | float | None]]:
-    """By log, the value of each field."""
+    """By log, the value of each field, under the keys of nvme-cli's JSON."""
     logs: dict[str, dict[str, int | float | None]] = {}
     for field in _fields(result):
-        logs.setdefault(field.log, {})[field.name] = field.value(result.summary)
+        logs.setdefault(field.log, {})[field.key] = field.value(result.summary)
     return logs
 
 
@@ -283,12 +345,18 @@ def table(result: Result) -> str:
     """The fields beside ours, for a terminal."""
     rows = [["log", "field", "value", "ours"]]
     for field in _fields(result):
-        value = field.value(result.summary)
-        shown = text.ABSENT if value is None else text.count(value)
-        rows.append([field.log, field.name, shown, field.ours.replace("`", "")])
-    cycles = result.summary.get("end_of_life", {}).get("cycles_per_erase", 1)
-    note = f"\neach erase stood for {cycles} P/E cycles: all but the endurance estimate is of the run\n"
-    return text.columns(rows, align="<<><") + "\n" + (note if cycles > 1 else "")
+        rows.append([field.log, field.name, shown(field.value(result.summary)), field.ours.replace("`", "")])
+    return text.columns(rows, align="<<><") + "\n" + _steps(result.summary)
+
+
+def shown(value: int | float | None) -> str:
+    """A value of a log."""
+    return text.ABSENT if value is None else text.count(value)
+
+
+def _steps(summary: Summary) -> str:
+    cycles = summary.get("end_of_life", {}).get("cycles_per_erase", 1)
+    return f"\neach erase stood for {cycles} P/E cycles: counts are of the run\n" if cycles > 1 else ""
 
 
 def page() -> str:
