@@ -5,9 +5,9 @@
     >>> result.summary["waf"]
 
 :func:`run` simulates one configuration and :func:`compare` several; both give the figures of the summary object and
-NumPy or Arrow tables. :func:`sweep` runs as many as a specification has, and gives one table. :func:`presets` are the
-built-in configurations and :func:`registry` is what can be chosen in one. :func:`report` makes a page of results. All
-simulation is in the compiled engine, which releases the interpreter.
+NumPy or Arrow tables. :func:`sweep` runs as many as a specification has, and gives one table. :func:`life` says how
+long drives live. :func:`presets` are the built-in configurations and :func:`registry` is what can be chosen in one.
+:func:`report` makes a page of results. All simulation is in the compiled engine, which releases the interpreter.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ftlab._core import ConfigError, Error, InputError, RunError, __version__
 
 if TYPE_CHECKING:
     from ftlab.api.simulation import Progress, compare, presets, registry, resolve, run
+    from ftlab.lives.life import Life, life
     from ftlab.reports import report
     from ftlab.results.comparison import Comparison
     from ftlab.results.figures import Figures
@@ -32,6 +33,7 @@ __all__ = [
     "Error",
     "Figures",
     "InputError",
+    "Life",
     "OutputError",
     "Progress",
     "Result",
@@ -39,6 +41,7 @@ __all__ = [
     "Sweep",
     "__version__",
     "compare",
+    "life",
     "presets",
     "registry",
     "report",
@@ -53,6 +56,7 @@ _FROM = {
     "OutputError": "results.output",
     "report": "reports",
     "Result": "results.result",
+    **dict.fromkeys(("Life", "life"), "lives.life"),
     **dict.fromkeys(("Sweep", "sweep"), "sweeps.sweep"),
     **dict.fromkeys(("Progress", "compare", "presets", "registry", "resolve", "run"), "api.simulation"),
 }

@@ -12,7 +12,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-FLOORS = ("base", "results", "traces", "api", "fio", "theory", "hardware", "sweeps", "reports", "cli")
+FLOORS = (
+    "base",
+    "results",
+    "traces",
+    "api",
+    "fio",
+    "theory",
+    "hardware",
+    "lives",
+    "sweeps",
+    "reports",
+    "cli",
+)
 """Of `ftlab`, from below: a floor imports itself and those before it (docs/architecture.md)."""
 
 ENTRANCES = {"__main__": FLOORS, "__init__": FLOORS, "testing": FLOORS[: FLOORS.index("api") + 1]}

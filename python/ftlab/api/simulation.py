@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -102,7 +103,8 @@ def run(
         image: the file that holds the drive (`run.executor = "device"`), which is made where there is none; without it
             the bytes lie in memory.
         until: `"end-of-life"` has the run go on until the device is read-only because of blocks that failed
-            (`device.bad_blocks`), whatever end its workload has; a trace is replayed over and over.
+            (`device.bad_blocks`), whatever end its workload has; a trace is replayed over and over. `"steady"` has the
+            workload age the device first, a trace in rounds, until its WAF holds still; then the run is measured.
         progress: called about ten times a second; an exception that it raises stops the run.
 
     Raises:
@@ -111,12 +113,10 @@ def run(
         RunError: the run failed.
         OutputError: the run is over, but not all of its output could be written; the error has the result.
     """
-    job = Job.of(config, sets, trace, columns)
-    if until is not None:
-        job = Job.of(config, [*set_list(sets), *ends.settings(until, job.resolve())], trace, columns)
+    job = ends.applied(Job.of(config, sets, trace, columns), until)
     tell = arguments.function(progress, "progress")
     if until is not None and tell is not None:
-        tell = ends.by_erases(tell, job.resolve())
+        tell = ends.heard(tell, until, job.resolve())
     window = _window(timeline_window)
     files = {
         what: None if file is None else arguments.file_name(file, what)
@@ -157,6 +157,7 @@ def compare(
     columns: str | None = None,
     bound: bool = False,
     change: Callable[[Job], Job] | None = None,
+    until: str | None = None,
     out: PathText | None = None,
     plots: bool = True,
     jobs: int | None = None,
@@ -179,6 +180,7 @@ def compare(
         columns: which column of its table is what.
         bound: whether each configuration is run with `ftl.separation=future` too, and told how far it is from that.
         change: a function that each run goes through first, such as :func:`ftlab.fio.running.on`.
+        until: `"steady"` or `"end-of-life"`, of each run; see :func:`run`.
         out: a directory for the comparison, with a directory for each run in it. Runs that are finished are kept there
             until the comparison is: after an interruption the same call takes them up.
         plots: whether the comparison and its runs have plots in `out`.
@@ -199,8 +201,9 @@ def compare(
         everything = [change(job) for job in everything]
     if bound:
         everything += bound_of.bounds(everything)
-    usable, errors = _usable(everything, tell)
+    usable, errors = _usable(everything, tell, until)
     _check_values(vary or {}, everything, errors)
+    heard = _heard(tell, until, usable)
     is_of_tenants = len(everything) == len(usable) == 1 and tenants.has_several(everything[0])
     threads = at_once(list(usable.values()), jobs)
     writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
@@ -211,7 +214,7 @@ def compare(
             if writer is not None
             else Path(stack.enter_context(TemporaryDirectory(prefix="ftlab-")))
         )
-        results = _run_all(list(usable.values()), threads, tell, store, place)
+        results = _run_all(list(usable.values()), threads, heard, store, place)
         if is_of_tenants and isinstance(together := results[everything[0].label], Result):
             others = tenants.alone(everything[0], together)
             everything += others
@@ -332,6 +335,18 @@ class Job:
         self, progress: Callable[[Progress], object] | None, **files: Any
     ) -> tuple[Result, list[str]]:
         """Runs it on this thread; the result, and why which of the files could not be written."""
+        each, unwritten = self.samples(progress, **files)
+        summary = sampling.together([one.summary for one in each])
+        result = Result(summary, each[0].tables)
+        summary["notes"] = text.notes(result)
+        return result, [f"error: {problem}" for problem in unwritten]
+
+    def samples(
+        self, progress: Callable[[Progress], object] | None, **files: Any
+    ) -> tuple[list[Result], list[str]]:
+        """Runs its samples one after the other, or the whole where it asks for none; the result of each, and why which
+        of the files could not be written.
+        """
         tell = None if progress is None else (lambda *now: progress(Progress(*now)))
         trace = self._given()
         path, sets = self.trace, self.sets
@@ -346,14 +361,14 @@ class Job:
                 )
 
             told, tables, unwritten = sample(0)
-            summary = json.loads(told)
-            others = range(1, summary["config"]["run"].get("sample_hashes", 1))
-            summary = sampling.together([summary, *(json.loads(sample(number)[0]) for number in others)])
+            each = [Result(json.loads(told), Tables(tables))]
+            for number in range(1, each[0].summary["config"]["run"].get("sample_hashes", 1)):
+                told, tables, _ = sample(number)
+                each.append(Result(json.loads(told), Tables(tables)))
         if trace is not None:
-            trace.described(summary)
-        result = Result(summary, Tables(tables))
-        summary["notes"] = text.notes(result)
-        return result, [f"error: {problem}" for problem in unwritten]
+            for one in each:
+                trace.described(one.summary)
+        return each, unwritten
 
     def _given(self) -> columnar.Given | None:
         """The stand-in that the engine is handed for a trace that it cannot read itself."""
@@ -544,9 +559,9 @@ def _writer(out: PathText | None, jobs: Sequence[Job]) -> output.OutputDirectory
 
 
 def _usable(
-    jobs: Sequence[Job], progress: Callable[[str, Progress], object] | None
+    jobs: Sequence[Job], progress: Callable[[str, Progress], object] | None, until: str | None = None
 ) -> tuple[dict[str, Job], dict[str, Error]]:
-    """The runs that can begin, and why the others cannot, by label.
+    """The runs that can begin, with their end, and why the others cannot, by label.
 
     Raises:
         ConfigError: none can.
@@ -556,6 +571,7 @@ def _usable(
     errors: dict[str, Error] = {}
     for job in jobs:
         try:
+            job = ends.applied(job, until)
             job.memory()
             usable[job.label] = job
         except (ConfigError, InputError) as error:
@@ -566,6 +582,18 @@ def _usable(
         for label in errors:
             progress(label, Progress(FAILED, 0.0, 0, 0, 1.0))
     return usable, errors
+
+
+def _heard(
+    tell: Callable[[str, Progress], object] | None, until: str | None, jobs: Mapping[str, Job]
+) -> Callable[[str, Progress], object] | None:
+    """The progress function of runs with such an end."""
+    if tell is None or until != ends.END_OF_LIFE:
+        return tell
+    of_life = {
+        label: ends.by_erases(functools.partial(tell, label), job.resolve()) for label, job in jobs.items()
+    }
+    return lambda label, now: of_life[label](now)
 
 
 def _check_values(

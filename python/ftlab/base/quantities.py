@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 
 def quantity(text: str) -> str:
@@ -20,3 +21,18 @@ def in_us(text: str) -> float:
     """A time of the resolved config in microseconds."""
     number, _, unit = quantity(text).partition(" ")
     return float(number) * {"": 1.0, "ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}[unit]
+
+
+DECIMAL = re.compile(r"(\d+(?:\.\d+)?) *([kMGTP])B")
+"""A size in units of a thousand."""
+
+
+def said_bytes(said: str) -> int:
+    """Bytes of a size as a user writes it, in units of a thousand or of 1,024.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if found := DECIMAL.fullmatch(said.strip()):
+        return int(Decimal(found[1]) * 1000 ** (1 + "kMGTP".index(found[2])))
+    return in_bytes(said.strip())

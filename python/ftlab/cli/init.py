@@ -11,14 +11,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ftlab import _core
 from ftlab._core import ConfigError, InputError
 from ftlab.base import escape
-from ftlab.base.quantities import in_bytes
+from ftlab.base.quantities import DECIMAL, in_bytes, said_bytes
 from ftlab.cli.usage import Parser, plain, pointed
 from ftlab.results import output, text
 
@@ -83,9 +82,6 @@ PER_PLANE = (
     "device.pages_per_block", "device.page_size",
 )  # fmt: skip
 """The numbers whose product is a block of every plane."""
-
-DECIMAL = re.compile(r"(\d+(?:\.\d+)?) *([kMGTP])B")
-"""A size in units of a thousand."""
 
 PRESET = "client-tlc"
 """The preset that what no datasheet says is taken from: its text, so that there is no second copy."""
@@ -418,10 +414,8 @@ def _whole_pages(capacity: str, page: str) -> str:
 
 def _bytes(said: str) -> int | None:
     """The bytes of a size as a user writes it; `None` where it is none."""
-    if found := DECIMAL.fullmatch(said.strip()):
-        return int(Decimal(found[1]) * 1000 ** (1 + "kMGTP".index(found[2])))
     try:
-        return in_bytes(said.strip())
+        return said_bytes(said)
     except ValueError:
         return None
 

@@ -28,6 +28,7 @@ COMMANDS = (
         "run the same workload over several configurations, side by side",
         "ftlab.cli.run_commands:add_compare",
     ),
+    ("life", "say how long drives live under a workload", "ftlab.cli.life_command:add_arguments"),
     ("sweep", "run many configurations, into one table", "ftlab.cli.sweep_command:add_arguments"),
     ("trace", "what a trace holds", "ftlab.cli.trace_commands:add_actions"),
     ("presets", "list the built-in configurations, or print one", "ftlab.cli.config_commands:add_presets"),

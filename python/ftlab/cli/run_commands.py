@@ -16,7 +16,9 @@ from ftlab._core import InputError, RunError
 from ftlab.api.configs import Raw, Source, config_argument, defaults_taken
 from ftlab.api.runner import Tell
 from ftlab.api.simulation import DONE, FAILED, Job, Progress, compare, nanoseconds, resolve, run
+from ftlab.api.until import END_OF_LIFE, STEADY
 from ftlab.base import escape
+from ftlab.base.hints import nearest, one_of
 from ftlab.cli.live import Live
 from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed, say
 from ftlab.results import output, text
@@ -25,6 +27,10 @@ from ftlab.results.tenants import active
 
 if TYPE_CHECKING:
     from ftlab.fio.running import Prepared
+
+
+ENDS = (STEADY, END_OF_LIFE)
+"""The ends of runs besides that of their workload."""
 
 
 def add_run(command: Parser) -> None:
@@ -57,11 +63,6 @@ def add_run(command: Parser) -> None:
         help="keep the preconditioned device in this directory, and begin from there whenever one would age just so",
     )  # fmt: skip
     command.add_argument(
-        "--until", type=plain, metavar="END",
-        help="`end-of-life`: go on until so many blocks have failed that the device is read-only "
-        "(`device.bad_blocks`), whatever end the workload has",
-    )  # fmt: skip
-    command.add_argument(
         "--image", metavar="FILE",
         help="the file that holds the drive of the executor `device`; it is made where there is none, and is sparse",
     )  # fmt: skip
@@ -86,6 +87,33 @@ def add_compare(command: Parser) -> None:
     )
 
 
+def add_until(command: Parser) -> None:
+    """Adds the ends of runs."""
+    command.add_argument(
+        "--until", type=plain, metavar="END",
+        help="`steady`: the workload ages the device first, a trace in rounds, until its WAF holds still; "
+        "`end-of-life`: go on until so many blocks have failed that the device is read-only (`device.bad_blocks`), "
+        "whatever end the workload has",
+    )  # fmt: skip
+
+
+def check_until(options: argparse.Namespace) -> None:
+    """Refuses an end of runs that there is none of, and one with a job file.
+
+    Raises:
+        UsageError: it is refused.
+    """
+    if options.until is None:
+        return
+    if options.until not in ENDS:
+        raise pointed(Parser.argv, at(options.until), f"no run ends with `{options.until}`", one_of(ENDS),
+                      nearest(options.until, ENDS))  # fmt: skip
+    if getattr(options, "fio", None) is not None:
+        raise pointed(
+            Parser.argv, at("--until"), "`--until` with `--fio`", "a job file says when its jobs end"
+        )
+
+
 def _add_common(command: Parser) -> None:
     command.add_argument(
         "--set", type=plain, action="append", default=[], metavar="KEY=VALUE", dest="sets",
@@ -105,6 +133,7 @@ def _add_common(command: Parser) -> None:
     command.add_argument(
         "--section", type=plain, metavar="NAME", help="with --fio: the only job of the file to run"
     )
+    add_until(command)
     command.add_argument(
         "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
     )
@@ -120,10 +149,7 @@ def _run(options: argparse.Namespace) -> None:
         raise pointed(Parser.argv, at("--timeline-window"), "`--timeline-window` without `--timeline`",
                       "expected `--timeline FILE` as well")  # fmt: skip
     _tell_defaults([config_argument(options.config)], options.sets)
-    if options.until is not None and options.fio is not None:
-        raise pointed(
-            Parser.argv, at("--until"), "`--until` with `--fio`", "a job file says when its jobs end"
-        )
+    check_until(options)
     if options.states is not None and options.save_state is not None:
         raise pointed(
             Parser.argv,
@@ -233,6 +259,7 @@ def _fio_report() -> ModuleType:
 
 def _compare(options: argparse.Namespace) -> None:
     check_jobs(options.jobs)
+    check_until(options)
     vary: dict[str, list[Raw]] = {}
     for word in options.vary:
         key, values = _varied(word)
@@ -257,8 +284,8 @@ def _compare(options: argparse.Namespace) -> None:
             tell.begin(runs, 0, runs)
             comparison = compare(
                 configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns,
-                change=_change(options), bound=options.bound, out=options.out, plots=options.plots,
-                jobs=options.jobs, progress=live or _heard(tell),
+                change=_change(options), bound=options.bound, until=options.until, out=options.out, plots=options.plots,
+                jobs=options.jobs, progress=live or heard(tell),
             )  # fmt: skip
     except KeyboardInterrupt:
         if options.out is not None:
@@ -310,7 +337,7 @@ def _change(options: argparse.Namespace) -> Callable[[Job], Job] | None:
     return lambda job: running.on(job, file, options.section)
 
 
-def _heard(tell: Tell) -> Callable[[str, Progress], None]:
+def heard(tell: Tell) -> Callable[[str, Progress], None]:
     """Tells how far the runs of a comparison are where that is no terminal."""
 
     def heard(label: str, now: Progress) -> None:

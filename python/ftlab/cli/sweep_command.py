@@ -11,6 +11,7 @@ from typing import Any
 
 from ftlab._core import RunError
 from ftlab.api.runner import Tell
+from ftlab.cli.run_commands import add_until, check_until
 from ftlab.cli.usage import Parser, check_jobs, plain, pointed
 from ftlab.results import output, text
 from ftlab.sweeps.headlines import figure_rows, spread_rows
@@ -66,6 +67,7 @@ def add_arguments(command: Parser) -> None:
         metavar="ADDRESS",
         help="a Dask scheduler whose workers do the runs, tcp://HOST:PORT",
     )
+    add_until(command)
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
 
 
@@ -78,6 +80,7 @@ def main(options: argparse.Namespace) -> None:
         RunError: a run failed, or the cluster.
     """
     check_jobs(options.jobs)
+    check_until(options)
     if options.jobs is not None and options.scheduler is not None:
         raise pointed(Parser.argv, Parser.argv.index("--scheduler") if "--scheduler" in Parser.argv else None,
                       "`--jobs` and `--scheduler` do not go together", "expected only one of them")  # fmt: skip
@@ -86,8 +89,9 @@ def main(options: argparse.Namespace) -> None:
     try:
         with Tell(sys.stderr) as tell:
             made = sweep(
-                options.spec, out=out, jobs=options.jobs, shard=shard, scheduler=options.scheduler, tell=tell
-            )
+                options.spec, out=out, jobs=options.jobs, shard=shard, scheduler=options.scheduler,
+                until=options.until, tell=tell,
+            )  # fmt: skip
     except KeyboardInterrupt:
         print("what is finished is kept; the same command goes on from there", file=sys.stderr)
         raise

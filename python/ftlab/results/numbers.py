@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     "host", "flash", "waf", "waf_units", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run",
-    "latency_parts", "sample",
+    "latency_parts", "sample", "end_of_life",
 )  # fmt: skip
 """The parts of a summary that hold figures."""
 

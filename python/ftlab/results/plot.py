@@ -75,10 +75,10 @@ def latency(results: Results) -> Figure | None:
     percentile would rest on less than one request.
     """
     charts = pictures.latency(results)
-    return _drawn([charts[i : i + 2] for i in range(0, len(charts), 2)], height=3.2, width=10.5)
+    return sheet([charts[i : i + 2] for i in range(0, len(charts), 2)], height=3.2, width=10.5)
 
 
-def _drawn(rows: Sequence[Sequence[Drawable]], *, height: float, width: float) -> Figure | None:
+def sheet(rows: Sequence[Sequence[Drawable]], *, height: float, width: float) -> Figure | None:
     """Charts in rows under each other, with one legend above where they have series to tell apart."""
     if not rows:
         return None
@@ -167,7 +167,7 @@ def series(results: Results) -> Figure | None:
     """Throughput, WAF, GC rate and mean latency, over the volume written and over simulated time."""
     columns = [charts for axis in ("volume", "time") if (charts := pictures.series(results, axis))]
     rows = [[chart for chart in row if chart is not None] for row in itertools.zip_longest(*columns)]
-    return _drawn(rows, height=2.1, width=5.4 * len(columns))
+    return sheet(rows, height=2.1, width=5.4 * len(columns))
 
 
 def wear(results: Results) -> Figure | None:
@@ -179,7 +179,7 @@ def wear(results: Results) -> Figure | None:
         return None
     if len(results) == 1 and (found := pictures.wear_map(next(iter(results.values())).wear)) is not None:
         charts.append(found)
-    figure = _drawn([charts], height=3.7, width=10.5)
+    figure = sheet([charts], height=3.7, width=10.5)
     if figure is not None and charts[1:] and isinstance(charts[1], HeatMap):
         panel = figure.axes[1]
         bar = figure.colorbar(panel.images[0], ax=panel, label=charts[1].unit, pad=0.02)
@@ -193,7 +193,7 @@ def utilisation(results: Results) -> Figure | None:
     if not any(result.utilisation["index"].size for result in results.values()):
         return None
     if len(results) == 1:
-        figure = _drawn([pictures.utilisation(next(iter(results.values())))], height=3.7, width=11)
+        figure = sheet([pictures.utilisation(next(iter(results.values())))], height=3.7, width=11)
         for panel in () if figure is None else figure.axes:
             panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=9,
                          handlelength=1.2, columnspacing=1.2)  # fmt: skip

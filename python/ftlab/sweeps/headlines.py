@@ -9,7 +9,8 @@ from ftlab.sweeps import volumes
 from ftlab.sweeps.sweep import Sweep
 
 COLUMNS = (("WAF", "waf"), ("WAF in pages", "waf_units"), ("IOPS", "host_iops"),
-           ("mean latency", "host_latency_us_mean"), ("p99 latency", "host_latency_us_p99"))  # fmt: skip
+           ("mean latency", "host_latency_us_mean"), ("p99 latency", "host_latency_us_p99"),
+           ("lifetime", "end_of_life_lifetime_bytes"))  # fmt: skip
 """The figures that are shown of a run, and their columns."""
 
 
@@ -59,4 +60,5 @@ def _figure(key: str, row: dict[str, Any]) -> str:
     return form(mean) if std is None else f"{form(mean)} ± {form(std)}"
 
 
-_FORMS = {"waf": text.amplification, "waf_units": text.amplification, "host_iops": text.count}
+_FORMS = {"waf": text.amplification, "waf_units": text.amplification, "host_iops": text.count,
+          "end_of_life_lifetime_bytes": text.size}  # fmt: skip

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import ConfigError, Error, InputError, RunError
 from ftlab.api import own_policies, runner
+from ftlab.api import until as ends
 from ftlab.api.aged_states import States
 from ftlab.api.configs import Source
 from ftlab.api.runner import Tell
@@ -116,6 +117,7 @@ def sweep(
     jobs: int | None = None,
     shard: tuple[int, int] | None = None,
     scheduler: str | None = None,
+    until: str | None = None,
     tell: Tell | None = None,
 ) -> Sweep:
     """Runs every configuration of a sweep that is not kept yet, in threads or on a Dask cluster.
@@ -127,6 +129,7 @@ def sweep(
         jobs: runs at once; by default as many as there are processors, and memory for.
         shard: `(i, n)`: only every n-th run, from the i-th on (i from 1 to n).
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers do the runs.
+        until: `"steady"` or `"end-of-life"`, of each run; see :func:`ftlab.run`.
         tell: where progress is told.
 
     Raises:
@@ -147,7 +150,7 @@ def sweep(
         kept = Path(stack.enter_context(tempfile.TemporaryDirectory()) if place is None else
                     arguments.file_name(place, "out"))  # fmt: skip
         directory = Directory(kept, part)
-        made = _Sweeping(read, directory, tell or Tell()).run(jobs, part, scheduler)
+        made = _Sweeping(read, directory, tell or Tell(), until).run(jobs, part, scheduler)
         return made if place is not None else replace(made, directory=None)
 
 
@@ -212,8 +215,8 @@ class Directory:
 class _Sweeping:
     """A sweep under way."""
 
-    def __init__(self, spec: Spec, directory: Directory, tell: Tell) -> None:
-        self._spec, self._directory, self._tell = spec, directory, tell
+    def __init__(self, spec: Spec, directory: Directory, tell: Tell, until: str | None) -> None:
+        self._spec, self._directory, self._tell, self._until = spec, directory, tell, until
         self._rows: dict[int, Row] = {}
         self._writing = threading.Lock()
         self._written = time.monotonic()
@@ -238,7 +241,7 @@ class _Sweeping:
         errors = []
         for planned in self._spec.runs:
             try:
-                found.append(Resolved.of(planned))
+                found.append(Resolved.of(replace(planned, job=ends.applied(planned.job, self._until))))
             except Error as error:
                 errors.append(error)
                 self._rows[planned.index] = Row(planned, "failed", error=str(error))
@@ -271,7 +274,8 @@ class _Sweeping:
                 self._tell.running(run.planned.label, now.fraction or 0.0, 1.0)
 
             try:
-                result = states.run(i, run.planned.job, runner.stopping(go_on, watch), go_on)
+                heard = ends.heard(watch, self._until, run.resolved)
+                result = states.run(i, run.planned.job, runner.stopping(go_on, heard), go_on)
             except (RunError, InputError) as error:
                 self._finished(run, error)
             else:
