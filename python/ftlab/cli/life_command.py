@@ -159,7 +159,7 @@ def _spares(said: str | None) -> Sequence[float] | None:
             spare = float(word.strip().removesuffix("%")) / (100 if word.strip().endswith("%") else 1)
         except ValueError:
             spare = 0.0
-        if not 0 < spare <= 1:
+        if spare <= 0 or (spare > 1 and not word.strip().endswith("%")):
             expected = "expected parts of the user capacity, such as `7%,12%,28%`"
             hint = f"did you mean `{spare:g}%`?" if spare > 1 else ""
             raise pointed(Parser.argv, at(said), f"`{word}` is no spare", expected, hint)

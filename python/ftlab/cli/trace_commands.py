@@ -1,4 +1,4 @@
-"""The commands about traces: `ftlab trace info`, `head`, `convert` and `split`."""
+"""The commands about traces: `ftlab trace capture`, `info`, `head`, `convert` and `split`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from importlib import resources
 from pathlib import Path
 
 from ftlab import _core
@@ -24,10 +25,28 @@ HEAD_MAX = 1_000_000
 """Requests that `head` shows at most: they are in memory until they are printed."""
 
 
+CAPTURE = """\
+for example:
+  ftlab trace capture --print > capture.sh
+  sudo sh capture.sh /dev/nvme0n1 3600          # on the other machine
+  ftlab trace info capture-nvme0n1-20261129T120000Z.txt.gz
+"""
+
+
 def add_actions(command: Parser) -> None:
     """Adds the actions of `ftlab trace`."""
     formats = json.loads(_core.trace_formats())
     actions = command.add_subparsers(metavar="ACTION", required=True, title="actions")
+    capture = add_command(
+        actions, "capture", "print a script that records a trace, for a machine without ftlab"
+    )
+    capture.runs(_trace_capture, example=CAPTURE)
+    capture.add_argument(
+        "--print",
+        action="store_true",
+        required=True,
+        help="print the script, which says itself how it is used",
+    )
     info = add_command(actions, "info", "read a whole trace and show what it holds")
     info.runs(_trace_info)
     head = add_command(actions, "head", "show the first requests of a trace")
@@ -71,12 +90,17 @@ def _names(formats: Sequence[dict[str, str]]) -> str:
     return ", ".join(entry["name"] for entry in formats)
 
 
+def _trace_capture(_: argparse.Namespace) -> None:
+    sys.stdout.write(resources.files("ftlab.traces").joinpath("capture.sh").read_text(encoding="utf-8"))
+
+
 def _trace_info(options: argparse.Namespace) -> None:
     with _trace_file(options) as (path, form, table):
         found = json.loads(_core.trace_info(path, format=form, skip_bad=options.skip_bad))
         if table is not None:
             found |= {"path": table.name, "columns": table.columns, "columns_guessed": table.guessed}
             found["format"] = table.format or found["format"]
+    found |= listing.of_day(found)
     sys.stdout.write(output.json_text(found) if options.json else listing.info_text(found))
 
 

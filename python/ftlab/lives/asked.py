@@ -25,6 +25,9 @@ T = TypeVar("T")
 SPARES = (0.07, 0.12, 0.28)
 """What is asked of a drive besides its own spare: the spare of most drives, and of two kinds for many writes."""
 
+SPARE_MAX = 10.0
+"""The most spare ÷ user capacity that is looked at."""
+
 WARRANTY = 5.0
 """Years for which drive writes a day are told."""
 
@@ -127,7 +130,7 @@ def spares(said: Sequence[float] | None) -> tuple[float, ...]:
         ConfigError: one is no spare.
     """
     for spare in said or ():
-        if not 0 < spare <= 1:
+        if not 0 < spare <= SPARE_MAX:
             raise ConfigError(
                 f"error: a spare of {spare:g} is {100 * spare:g} % of the user capacity; expected a part such as 0.07"
             )
@@ -186,7 +189,7 @@ def cases(
 
 def _with_spare(own: Case, job: Job, spare: float, reaches: int, *, is_offered: bool) -> Case:
     """A drive with another spare of the same flash."""
-    label = f"{own.drive}, {text.figure(100 * spare)} % spare"
+    label = f"{own.drive}, {100 * spare:.4g} % spare"
     sets = [*job.sets, *set_list({"device.over_provisioning": spare})]
     changed = replace(job, label=label, sets=sets)
     made = replace(own, label=label, is_own=False, is_offered=is_offered, user=int(own.raw / (1 + spare)))

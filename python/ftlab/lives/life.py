@@ -155,7 +155,7 @@ class Life:
         for row in self.rows:
             case, steady = row.case, row.steady
             cells = [
-                case.label if case.is_own else f"  {text.figure(100 * case.spare)} % spare",
+                case.label if case.is_own else f"  {case.label.removeprefix(case.drive).removeprefix(', ')}",
                 text.count(case.rated_pe), text.size(case.raw), text.size(case.user), text.percent(case.spare),
             ]  # fmt: skip
             if steady is None:

@@ -47,6 +47,7 @@ def info_text(info: dict[str, Any]) -> str:
             f"{text.figure(info['duration_s'], 4)} s, a request every {_ms(info['inter_arrival_ms_mean'])}",
         ],
         *([["", _doubt(info)]] if info["unit_doubtful"] else []),
+        *([["a day", _day(info)]] if info.get("bytes_written_per_day") else []),
         ["devices", text.count(info["devices"])],
         ["needs", _needs(info["highest_offset_bytes"])],
         *([["overwrites", _overwrites(info)]] if info["bytes_written"] else []),
@@ -107,6 +108,25 @@ def _needs(end: int) -> str:
     units = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
     unit, step = next((unit for unit in units if size >= 10 * unit[1]), units[-1])
     return f'device.user_capacity = "{-(-size // step)}{unit}" or more'
+
+
+DAY_S = 86_400
+"""Seconds of a day."""
+
+
+def of_day(info: dict[str, Any]) -> dict[str, float | None]:
+    """The part of a day that a trace covers, and what is written a day at its mean rate; `None` without times."""
+    covers = info["duration_s"] / DAY_S
+    return {
+        "day_fraction": covers,
+        "bytes_written_per_day": info["bytes_written"] / covers if covers else None,
+    }
+
+
+def _day(info: dict[str, Any]) -> str:
+    covers = info["day_fraction"]
+    part = f"{text.figure(covers)} days" if covers > 1 else f"{text.figure(100 * covers)} % of a day"
+    return f"covers {part}; a day at its mean rate has {text.size(info['bytes_written_per_day'])} of writes"
 
 
 def _overwrites(info: dict[str, Any]) -> str:
