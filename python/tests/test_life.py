@@ -171,7 +171,7 @@ def test_units_fail_as_the_binomial_says() -> None:
 
 
 def row(name: str, waf: float, price: float | None = None, *, raw: int = 10**12, spare: float = 0.25) -> Row:
-    case = Case(name, name, None, raw, int(raw / (1 + spare)), 3000, None, price, True, True)  # type: ignore[arg-type]
+    case = Case(name, name, None, None, raw, int(raw / (1 + spare)), 3000, None, price, True, True)  # type: ignore[arg-type]
     return Row(case, Steady(waf, 0.05 * waf, 1.0, 3.0, None))  # type: ignore[arg-type]
 
 
@@ -198,6 +198,31 @@ def test_samples_are_parts_that_can_be_divided() -> None:
     assert prepared(job).resolve()["run"]["sample"] == "1/168"
 
 
+def test_jobs_that_write_alike_are_one_workload(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.fio"
+    jobs.write_text(
+        "[global]\nbs=4k\nsize=100%\nnorandommap\n[w]\nrw=randwrite\nnumjobs=4\n[r]\nrw=randread\n",
+        encoding="utf-8",
+    )
+    (row,) = life(DRIVE, rated_pe=3000, fio=jobs, spares=[]).rows
+    (same,) = life(DRIVE, rated_pe=3000, spares=[]).rows
+    assert row.steady is not None and same.steady is not None
+    assert row.steady.result.summary["config"]["run"]["executor"] == "count"
+    assert row.steady.waf == pytest.approx(same.steady.waf, rel=0.05)
+    (only,) = life(DRIVE, rated_pe=3000, fio=jobs, section="w", spares=[]).rows
+    assert only.steady is not None and only.steady.waf == row.steady.waf
+    with pytest.raises(ftlab.InputError, match="the jobs write nothing"):
+        life(DRIVE, rated_pe=3000, fio=jobs, section="r", spares=[])
+
+
+def test_latencies_are_of_the_steady_state() -> None:
+    found = life(DRIVE, rated_pe=3000, trace=trace(), spares=[], latency=True)
+    # A read takes its array time at least, and p99.9 is no less than the median.
+    told = found.to_json()["drives"][0]["latency_us"]
+    assert 50 < told["read"]["p50"] <= told["read"]["p999"] and told["write"]["p99"] > 200
+    assert "read p99.9" in found.table()
+
+
 @pytest.fixture
 def drive(tmp_path: Path) -> str:
     file = tmp_path / "drive.toml"
@@ -216,6 +241,8 @@ def drive(tmp_path: Path) -> str:
         (["--rated-pe", "3000", "--years", "0"], ["`--years` is 0", "warranty"]),
         ([], ["P/E cycles of", "expected `--rated-pe`"]),
         (["--rated-pe", "3000", "--workload", "uniform", "--trace", "x"], ["`--workload` and a trace"]),
+        (["--rated-pe", "3000", "--section", "x"], ["`--section` without `--fio`"]),
+        (["--rated-pe", "3000", "--set", "workload.read_fraction=1"], ["reads only", "one with writes"]),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -255,7 +282,7 @@ def test_the_answer_is_written(drive: str, tmp_path: Path, capsys: pytest.Captur
     ]
     assert main([*command, "--rated-dwpd", "1", "--price", "99"]) == 0
     told = capsys.readouterr().out
-    assert "40.0 % spare" in told and "rated" in told and "price" in told
+    assert "40 % spare" in told and "rated" in told and "price" in told
     assert "too little spare" in told, "a spare that cannot be is a row with its reason"
     assert (out / "life.png").read_bytes()[:4] == b"\x89PNG"
     kept = json.loads((out / "life.json").read_text(encoding="utf-8"))

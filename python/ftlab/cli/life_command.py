@@ -37,6 +37,12 @@ def add_arguments(command: Parser) -> None:
     )
     command.add_argument("--columns", type=plain, metavar="COLUMNS", help=f"with --trace: {COLUMNS_HELP}")
     command.add_argument(
+        "--fio",
+        metavar="JOBFILE",
+        help="the workload: a job file of fio; jobs that write alike are one workload",
+    )
+    command.add_argument("--section", type=plain, metavar="NAME", help="with --fio: the only job of the file")
+    command.add_argument(
         "--workload", type=plain, metavar="GENERATOR",
         help="a generator in place of the configured workload, such as zipf or { zipf = { z = 0.9 } }",
     )  # fmt: skip
@@ -69,6 +75,10 @@ def add_arguments(command: Parser) -> None:
         "--price", type=plain, metavar="N,...", help="prices, one number or one for each CONFIG"
     )
     command.add_argument(
+        "--latency", action="store_true",
+        help="tell percentiles of the steady state too: a timed run of each drive, at its full size",
+    )  # fmt: skip
+    command.add_argument(
         "--set", type=plain, action="append", default=[], metavar="KEY=VALUE", dest="sets",
         help="override a setting of all drives; may be repeated",
     )  # fmt: skip
@@ -95,6 +105,12 @@ def main(options: argparse.Namespace) -> None:
     check_jobs(options.jobs)
     if options.trace is not None and options.workload is not None:
         raise pointed(Parser.argv, at("--workload"), "`--workload` and a trace", "expected one of them")
+    if options.fio is not None and (options.trace is not None or options.workload is not None):
+        raise pointed(Parser.argv, at("--fio"), "`--fio` and another workload", "expected one of them")
+    if options.section is not None and options.fio is None:
+        raise pointed(
+            Parser.argv, at("--section"), "`--section` without `--fio`", "expected `--fio JOBFILE` as well"
+        )
     numbers = {
         name: _numbers(option, getattr(options, name))
         for option, name in (("--rated-pe", "rated_pe"), ("--rated-dwpd", "rated_dwpd"), ("--price", "price"))
@@ -114,7 +130,8 @@ def main(options: argparse.Namespace) -> None:
             made = life(
                 [config_argument(config) for config in options.configs],
                 rated_pe=numbers["rated_pe"], rated_dwpd=numbers["rated_dwpd"], prices=numbers["price"],
-                workload=options.workload, trace=options.trace, columns=options.columns, per_day=options.per_day,
+                workload=options.workload, trace=options.trace, columns=options.columns, fio=options.fio,
+                section=options.section, latency=options.latency, per_day=options.per_day,
                 spares=spares, years=years[0], sets=options.sets, jobs=options.jobs,
                 progress=live or heard(tell),
             )  # fmt: skip

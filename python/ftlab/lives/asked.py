@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -44,6 +44,8 @@ class Case:
     """The name of the drive, whatever its spare."""
     job: Job
     """Its run in the steady state; of one that is refused, none that can be run."""
+    under: Job
+    """The drive under the workload."""
     raw: int
     """Bytes of its blocks."""
     user: int
@@ -145,6 +147,7 @@ def cases(
     prices: float | Sequence[float] | None,
     asked: Sequence[float] | None,
     reaches: int,
+    change: Callable[[Job], Job],
 ) -> list[Case]:
     """The drives with their own spare, and with each that is asked.
 
@@ -155,6 +158,7 @@ def cases(
         prices: what the drives cost.
         asked: spare ÷ user capacity; `None`: those of :data:`SPARES`, to compare with.
         reaches: the end of the highest address of the workload, in bytes.
+        change: what each drive goes through first.
 
     Raises:
         ConfigError: a drive cannot be run, or is not rated.
@@ -167,7 +171,8 @@ def cases(
         bounded(pe, "--rated-pe", 1, "the P/E cycles of the datasheet, 1 or more, such as `3000`")
         bounded(drive_writes, "--rated-dwpd", 1e-6, "the drive writes a day of the datasheet, such as `1`")
         bounded(costs, "--price", 0, "what the drive costs, such as `199`")
-        own = steady.prepared(job)
+        under = change(job)
+        own = steady.prepared(under)
         resolved = own.resolve()
         device = resolved["device"]
         cycles = pe if pe is not None else rated_cycles(device)
@@ -178,28 +183,31 @@ def cases(
             )
         raw, user = raw_bytes(device), in_bytes(device["user_capacity"])
         _check_reach(job.label, reaches, user)
-        first = Case(job.label, job.label, own, raw, user, cycles, drive_writes, costs, True, True)
+        first = Case(job.label, job.label, own, under, raw, user, cycles, drive_writes, costs, True, True)
         found.append(first)
         for spare in spares(asked):
             if abs(spare - first.spare) < ALIKE:
                 continue
-            found.append(_with_spare(first, job, spare, reaches, is_offered=asked is not None))
+            found.append(_with_spare(first, job, spare, reaches, change, is_offered=asked is not None))
     return found
 
 
-def _with_spare(own: Case, job: Job, spare: float, reaches: int, *, is_offered: bool) -> Case:
+def _with_spare(
+    own: Case, job: Job, spare: float, reaches: int, change: Callable[[Job], Job], *, is_offered: bool
+) -> Case:
     """A drive with another spare of the same flash."""
     label = f"{own.drive}, {100 * spare:.4g} % spare"
     sets = [*job.sets, *set_list({"device.over_provisioning": spare})]
     changed = replace(job, label=label, sets=sets)
     made = replace(own, label=label, is_own=False, is_offered=is_offered, user=int(own.raw / (1 + spare)))
     try:
-        run = steady.prepared(changed)
+        under = change(changed)
+        run = steady.prepared(under)
         user = in_bytes(run.resolve()["device"]["user_capacity"])
         _check_reach(label, reaches, user)
     except (ConfigError, InputError) as error:
         return replace(made, refused=first_line(error))
-    return replace(made, job=run, user=user)
+    return replace(made, job=run, under=under, user=user)
 
 
 def first_line(error: Error) -> str:
@@ -228,7 +236,11 @@ def load_of(
     workload = resolved["workload"]
     name = trace if trace is not None else workload.get("trace")
     if name is None:
-        return Load(str(_name(workload["generator"])), given or _of_generator(resolved)), 0
+        if workload.get("read_fraction", 0) == 1:
+            raise InputError(
+                "error: the workload has reads only, so no drive wears by it; expected one with writes"
+            )
+        return Load(str(_name(workload.get("generator", "jobs"))), given or _of_generator(resolved)), 0
     info = trace_info(name, columns or workload.get("trace_columns"))
     if not info["bytes_written"]:
         raise InputError(
@@ -263,7 +275,7 @@ def _of_generator(resolved: Mapping[str, Any]) -> float | None:
 
     workload = resolved["workload"]
     interval = in_us(workload.get("interval", "0ns"))
-    if resolved["host"]["replay"] != "open" or not interval:
+    if "tenant" in resolved or resolved["host"]["replay"] != "open" or not interval:
         return None
     size = in_bytes(workload["request_size"]) * (1 - workload["read_fraction"])
     pause = (

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftlab._core import ConfigError, Error, InputError, RunError, __version__
 from ftlab.api import runner
 from ftlab.api.configs import Config, Sets
-from ftlab.api.simulation import DONE, FAILED, Progress, Trace, at_once
+from ftlab.api.simulation import DONE, FAILED, Job, Progress, Trace, at_once
 from ftlab.base import arguments, escape
 from ftlab.lives import arithmetic
 from ftlab.lives.asked import WARRANTY, Case, Load, bounded, cases, first_line, jobs_of, load_of
-from ftlab.lives.steady import Steady, measured
+from ftlab.lives.steady import Steady, latencies, measured, timed
 from ftlab.results import output, text
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ class Row:
     """`None` where it could not be run."""
     why: str = ""
     """Why it could not."""
+    latency_us: Mapping[str, Mapping[str, float | None]] | None = None
+    """Percentiles of reads and of writes in the steady state, where they were asked for."""
+
+    def p999(self, kind: str) -> float | None:
+        """The p99.9 of `read` or `write` in microseconds, where it is known."""
+        return None if self.latency_us is None else self.latency_us[kind]["p999"]
 
     def tbw(self, waf: float) -> float:
         """Bytes that the host can write at a write amplification until the rated cycles are over."""
@@ -150,6 +157,8 @@ class Life:
         head += [*(["wears"] if has_share else []), "TBW", *(["read-only"] if has_end else [])]
         head += [f"DWPD, {self.warranty:g} years"]
         head += [*(["rated"] if has_rating else []), *(["years", ""] if self.load.per_day else [])]
+        kinds = [kind for kind in ("read", "write") if any(row.p999(kind) for row in self.rows)]
+        head += [f"{kind} p99.9" for kind in kinds]
         head += ["price"] if has_price else []
         made = []
         for row in self.rows:
@@ -173,6 +182,7 @@ class Life:
             if self.load.per_day:
                 years = [self.years(row, waf) or 0.0 for waf in (steady.waf, steady.high, steady.low)]
                 cells += [year(years[0]), f"{year(years[1])} to {year(years[2])}"]
+            cells += [text.duration(row.p999(kind)) for kind in kinds]
             cells += [text.ABSENT if case.price is None else f"{case.price:,g}"] if has_price else []
             made.append(cells)
         return head, made
@@ -207,7 +217,8 @@ class Life:
             "read_only_bytes": row.end, "drive_writes_per_day": arithmetic.drive_writes(tbw, case.user, self.warranty),
             "years": self.years(row, steady.waf), "years_low": self.years(row, steady.high),
             "years_high": self.years(row, steady.low),
-            "capacities_written": steady.capacities, "config": steady.result.summary["config"],
+            "latency_us": row.latency_us, "capacities_written": steady.capacities,
+            "config": steady.result.summary["config"],
         }  # fmt: skip
 
     def markdown(self, *, has_picture: bool) -> str:
@@ -297,6 +308,9 @@ def life(
     workload: str | None = None,
     trace: Trace | None = None,
     columns: str | None = None,
+    fio: str | PathLike[str] | None = None,
+    section: str | None = None,
+    latency: bool = False,
     per_day: str | float | None = None,
     spares: Sequence[float] | None = None,
     years: float = WARRANTY,
@@ -317,6 +331,9 @@ def life(
         workload: a generator in place of the configured workload, such as `"zipf"`.
         trace: a trace in place of it; see :data:`ftlab.api.simulation.Trace`.
         columns: which column of a table is what.
+        fio: a job file of fio in place of it.
+        section: the only job of the file.
+        latency: whether the percentiles of the steady state are told too, which takes a run of the whole drive.
         per_day: what the host writes a day: `"1.2TB"`, bytes, or user capacities of the first drive, `"0.5x"`. By
             default the mean rate of the trace.
         spares: spare ÷ user capacity that each drive is run with besides its own, and that may be taken; by default
@@ -338,40 +355,58 @@ def life(
     drives = jobs_of(configs, workload, sets, trace, columns)
     from ftlab.base.quantities import in_bytes
 
-    first = drives[0].resolve()
+    change = _changed(fio, section, trace, workload)
+    first = change(drives[0]).resolve()
     load, reaches = load_of(trace, columns, first, per_day, in_bytes(first["device"]["user_capacity"]))
+    if fio is not None:
+        load = replace(load, name=Path(fio).name)
     found = cases(
-        drives, rated_pe=rated_pe, rated_dwpd=rated_dwpd, prices=prices, asked=spares, reaches=reaches
-    )
-    made = _run([case for case in found if not case.refused], jobs, tell)
-    rows = [
-        Row(case, None, case.refused) if case.refused
-        else Row(case, one, "") if isinstance(one := made[case.label], Steady)
-        else Row(case, None, first_line(one))
-        for case in found
-    ]  # fmt: skip
-    if not any(row.steady for row in rows):
-        raise next(one for one in made.values() if isinstance(one, Error))
-    return Life(rows, load, years)
+        drives, rated_pe=rated_pe, rated_dwpd=rated_dwpd, prices=prices, asked=spares, reaches=reaches, change=change
+    )  # fmt: skip
+    rows, errors = _run([case for case in found if not case.refused], jobs, tell, latency=latency)
+    rows |= {case.label: Row(case, None, case.refused) for case in found if case.refused}
+    if not any(row.steady for row in rows.values()):
+        raise errors[0]
+    return Life([rows[case.label] for case in found], load, years)
+
+
+def _changed(
+    fio: str | PathLike[str] | None, section: str | None, trace: Trace | None, workload: str | None
+) -> Callable[[Job], Job]:
+    """What each drive goes through first: it gets the requests of the job file, if there is one."""
+    if fio is None:
+        return lambda job: job
+    if trace is not None or workload is not None:
+        raise ConfigError("error: a job file and another workload are both given; expected one of them")
+    from ftlab.fio.jobfile import JobFile
+    from ftlab.lives.jobs import on
+
+    file = JobFile.load(fio)
+    return lambda job: on(job, file, section)
 
 
 def _run(
-    found: Sequence[Case], jobs: int | None, tell: Callable[[str, Progress], object] | None
-) -> dict[str, Steady | Error]:
-    """The steady state of each, or why there is none, by label."""
+    found: Sequence[Case], jobs: int | None, tell: Callable[[str, Progress], object] | None, *, latency: bool
+) -> tuple[dict[str, Row], list[Error]]:
+    """The steady state of each, or why there is none, by label; and what failed."""
+    errors: list[Error] = []
 
-    def one(case: Case, go_on: Callable[[], None]) -> Steady | Error:
+    def one(case: Case, go_on: Callable[[], None]) -> Row:
         def watch(now: Progress) -> None:
             if tell is not None:
                 tell(case.label, now)
 
+        heard = runner.stopping(go_on, watch)
         try:
-            steady = measured(case.job, runner.stopping(go_on, watch))
+            steady = measured(case.job, heard)
+            told = latencies(timed(case.under).run(heard).summary) if latency else None
         except (RunError, InputError, ConfigError) as error:
             watch(Progress(FAILED, 0.0, 0, 0, 1.0))
-            return error
+            errors.append(error)
+            return Row(case, None, first_line(error))
         watch(Progress(DONE, 0.0, 0, 0, 1.0))
-        return steady
+        return Row(case, steady, latency_us=told)
 
-    threads = at_once([case.job for case in found], jobs)
-    return dict(zip((case.label for case in found), runner.in_threads(one, found, threads), strict=True))
+    threads = at_once([timed(case.under) if latency else case.job for case in found], jobs)
+    rows = runner.in_threads(one, found, threads)
+    return dict(zip((case.label for case in found), rows, strict=True)), errors

@@ -48,11 +48,9 @@ def over_spare(life: Life) -> Figure | None:
                 is_theory=True,
             )
         )
-    title = (
-        f"Years at {text.size(life.load.per_day)} a day"
-        if life.load.per_day
-        else "Bytes written until worn out"
-    )
+    title = "Bytes written until worn out"
+    if life.load.per_day is not None:
+        title = f"Years at {text.size(life.load.per_day)} a day (dashed: {life.warranty:g})"
     height = Axis("years" if is_in_years else "TB written", year, lambda value: f"{value:g}", low=0.0)
     across = Axis(
         "spare ÷ user capacity (%)", lambda value: f"{value:g} %", lambda value: f"{value:g}", low=0.0

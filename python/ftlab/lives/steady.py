@@ -46,6 +46,12 @@ HASHES = 2
 
 AGES = "run.precondition"
 
+REQUESTS = 200_000
+"""Requests of a generator whose latencies are told."""
+
+PERCENTILES = ("p50", "p99", "p999")
+"""The percentiles that are told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Steady:
@@ -83,16 +89,16 @@ def prepared(job: Job) -> Job:
     Raises:
         ConfigError: the drive cannot be run.
     """
-    is_aged = any(word.partition("=")[0].strip().startswith(AGES) for word in job.sets)
-    asked: dict[str, Any] = {} if is_aged else {AGES: "workload"}
-    resolved = replace(job, sets=[*job.sets, *set_list({"run.precondition": "none"})]).resolve()
-    ends = FOR_EVER_REPLAYED if "trace" in resolved["workload"] else FOR_EVER
-    asked |= {**ends, "workload.volume": _volume(resolved["device"], 1)}
-    timeless = replace(job, sets=[*job.sets, *set_list({**asked, "run.executor": "count"})])
+    resolved = _new(job).resolve()
+    if "tenant" in resolved:
+        # Who writes how much follows from time, and they say themselves when they end.
+        return job
+    asked = {**_aged(job), **_for_ever(resolved), "workload.volume": _volume(resolved["device"], 1)}
+    timeless = _with(job, {**asked, "run.executor": "count"})
     try:
         whole = timeless.resolve()
     except ConfigError:
-        timed = replace(job, sets=[*job.sets, *set_list({**asked, "run.executor": "timed"})])
+        timed = _with(job, {**asked, "run.executor": "timed"})
         timed.resolve()
         return timed
     if "sample" in whole["run"]:
@@ -101,17 +107,55 @@ def prepared(job: Job) -> Job:
     for one_in in parts(whole["device"]):
         if one_in < PAYS[source]:
             break
-        volume = _volume(resolved["device"], one_in / HASHES)
-        sampled = set_list(
-            {"run.sample": f"1/{one_in}", "run.sample_hashes": HASHES, "workload.volume": volume}
-        )
-        job = replace(timeless, sets=[*timeless.sets, *sampled])
+        volume = _volume(whole["device"], one_in / HASHES)
+        sample = {"run.sample": f"1/{one_in}", "run.sample_hashes": HASHES, "workload.volume": volume}
         try:
-            job.resolve()
+            _with(timeless, sample).resolve()
         except ConfigError:
             continue
-        return job
+        return _with(timeless, sample)
     return timeless
+
+
+def timed(job: Job) -> Job:
+    """The run that gives the latencies of a drive in its steady state: of one round of a trace, or of requests of a
+    generator.
+
+    Raises:
+        ConfigError: the drive cannot be run.
+    """
+    resolved = _new(job).resolve()
+    if "tenant" in resolved:
+        return job
+    of_trace = "trace" in resolved["workload"]
+    end = {"workload.rounds": 1} if of_trace else {"workload.requests": REQUESTS}
+    return _with(job, {**_aged(job), **_for_ever(resolved), **end, "run.executor": "timed"})
+
+
+def _with(job: Job, sets: Mapping[str, Any]) -> Job:
+    return replace(job, sets=[*job.sets, *set_list(sets)])
+
+
+def _new(job: Job) -> Job:
+    return _with(job, {AGES: "none", "run.executor": "timed"})
+
+
+def _aged(job: Job) -> dict[str, Any]:
+    """The ageing by the workload, unless the user has another."""
+    is_said = any(word.partition("=")[0].strip().startswith(AGES) for word in job.sets)
+    return {} if is_said else {AGES: "workload"}
+
+
+def _for_ever(resolved: Mapping[str, Any]) -> Mapping[str, Any]:
+    return FOR_EVER_REPLAYED if "trace" in resolved["workload"] else FOR_EVER
+
+
+def latencies(summary: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    """Percentiles of reads and of writes, in microseconds, of a run."""
+    host = summary["host"]
+    return {
+        kind: {name: host[f"{kind}_latency_us"][name] for name in PERCENTILES} for kind in ("read", "write")
+    }
 
 
 def _volume(device: Mapping[str, Any], one_in: float) -> str:
