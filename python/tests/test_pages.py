@@ -17,7 +17,7 @@ PAGES = (
 )  # fmt: skip
 """Each takes some seconds."""
 
-LONG = ("docs/stack.md", "docs/tenants.md", "docs/ftl.md", "docs/time.md", "docs/media.md")
+LONG = ("docs/stack.md", "docs/tenants.md", "docs/ftl.md", "docs/time.md", "docs/media.md", "docs/life.md")
 """Those that take longer: `make evidence` runs them."""
 
 

@@ -100,8 +100,8 @@ class Life:
         steady, label = _steady(row), row.case.label
         before = self.offered[: self.offered.index(row)]
         if self.load.per_day is None:
-            low, high = (text.size(row.tbw(waf)) for waf in (steady.high, steady.low))
-            told = f"{label} takes {text.size(row.tbw(steady.waf))} of writes ({low} to {high})"
+            least, most = (text.size(row.tbw(waf)) for waf in (steady.high, steady.low))
+            told = f"{label} takes {text.size(row.tbw(steady.waf))} of writes ({least} to {most})"
             others = [f"{each.case.label} {text.size(each.tbw(_steady(each).waf))}" for each in before[-1:]]
             return told + (f", {others[0]}" if others else "")
         years, low, high = (self.years(row, waf) or 0.0 for waf in (steady.waf, steady.high, steady.low))

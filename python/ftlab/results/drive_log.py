@@ -106,8 +106,8 @@ def table(log: Mapping[str, int], result: Result | None) -> str:
     rows = [["log", "field", "drive", *(["simulated"] if result is not None else [])]]
     for field in smart.FIELDS:
         if field.key in log:
-            simulated = [] if result is None else [smart.shown(field.value(result.summary))]
-            rows.append([field.log, field.name, text.count(log[field.key]), *simulated])
+            beside = [] if result is None else [smart.shown(field.value(result.summary))]
+            rows.append([field.log, field.name, text.count(log[field.key]), *beside])
     drive, simulated = told(log), {} if result is None else ours(result)
     for key, name, form in (("waf", "WAF", text.amplification), ("tbw_bytes", "TBW", text.size)):
         if key in drive or key in simulated:

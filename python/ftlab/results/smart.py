@@ -89,7 +89,7 @@ def _used(s: Summary) -> int | None:
     rated = rated_cycles(s["config"]["device"])
     if rated is None:
         return None
-    had = s["wear"]["effective_erases"]["mean"] * s.get("end_of_life", {}).get("cycles_per_erase", 1)
+    had: float = s["wear"]["effective_erases"]["mean"] * s.get("end_of_life", {}).get("cycles_per_erase", 1)
     return min(255, math.floor(100 * (had + s["config"]["device"]["wear"]["pe_cycles"]) / rated))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ftlab.results import text
@@ -60,5 +61,9 @@ def _figure(key: str, row: dict[str, Any]) -> str:
     return form(mean) if std is None else f"{form(mean)} ± {form(std)}"
 
 
-_FORMS = {"waf": text.amplification, "waf_units": text.amplification, "host_iops": text.count,
-          "end_of_life_lifetime_bytes": text.size}  # fmt: skip
+_FORMS: dict[str, Callable[[float], str]] = {
+    "waf": text.amplification,
+    "waf_units": text.amplification,
+    "host_iops": text.count,
+    "end_of_life_lifetime_bytes": text.size,
+}
