@@ -90,7 +90,7 @@ def _used(s: Summary) -> int | None:
     if rated is None:
         return None
     had: float = s["wear"]["effective_erases"]["mean"] * s.get("end_of_life", {}).get("cycles_per_erase", 1)
-    return min(255, math.floor(100 * (had + s["config"]["device"]["wear"]["pe_cycles"]) / rated))
+    return min(255, int(100 * (had + s["config"]["device"]["wear"]["pe_cycles"]) / rated))
 
 
 def _endurance(s: Summary) -> int | None:
