@@ -35,8 +35,9 @@ request).
 name where they do not: `victim.rga.d = 4`, or `victim = { rga = { d = 4 } }`.
 
 **Layers.** `preset = \"NAME\"` as the first key of a file starts from that preset; the file's keys replace the
-preset's, `--set a.b=v` and `--trace FILE` replace the file's. A choice replaces a choice as a whole. `user_capacity`
-and `over_provisioning` replace each other; a `trace` replaces a `generator` with its keys and the end of the
+preset's, `--set a.b=v` and `--trace FILE` replace the file's. A parameter of the choice below (`victim.rga.d = 4`)
+replaces that parameter alone. A choice of another name, and one named without parameters (`victim = \"rga\"`), replace the
+choice with its parameters. `user_capacity` and `over_provisioning` replace each other; a `trace` replaces a `generator` with its keys and the end of the
 workload, and the other way round; an `allocation` replaces a `binding`; a closed `replay` with time replaces `interval` and its like. On the command line the last `--set` of a key
 counts. A value of `--set` is TOML, or a plain word where it is not. Files are named relative to the working
 directory. Presets build on presets in the same way, and `ftlab presets NAME` prints the whole.

@@ -136,13 +136,16 @@ fn written(reader: &mut Reader<'_>) -> Option<Vec<Written>> {
             return None;
         };
         let own = |entry: &KeyValue| {
-            (entry.key.clone(), Leaf { place: entry.place.clone(), node: entry.node.clone(), layer: leaf.layer })
+            (entry.key.clone(), Leaf { layer: leaf.layer, ..Leaf::new(entry.place.clone(), entry.node.clone()) })
         };
         let mut keys: Vec<(String, Leaf)> = entries.iter().map(own).collect();
         if let Some(name) = name_of(&keys) {
             for (key, later) in reader.tree.below(&format!("{TENANT}.{name}")) {
-                keys.retain(|(old, _)| old != key);
-                keys.push((key.to_owned(), later.clone()));
+                let mut later = later.clone();
+                if let Some(at) = keys.iter().position(|(old, _)| old == key) {
+                    later.replaces(&keys.remove(at).1);
+                }
+                keys.push((key.to_owned(), later));
             }
         }
         // Of inline tables on the command line there is no place but that of the whole.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, OriginPlace, Problems, clean, did_you_mean, nearest};
 use crate::document::{KeyValue, Node, Value};
-use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, SOURCES, TRACE_ONLY};
+use crate::keys::{ENDS, GENERATOR_ONLY, Key, SECTIONS, SOURCES, TRACE_ONLY};
 use crate::tenants;
 use crate::units::list;
 
@@ -15,6 +15,21 @@ pub(crate) struct Leaf {
     pub(crate) node: Node,
     /// The layer it is from, counted from the lowest.
     pub(crate) layer: u32,
+    /// Its layer names the choice alone first: what a lower layer gave for the same choice goes.
+    pub(crate) afresh: bool,
+}
+
+impl Leaf {
+    pub(crate) fn new(place: OriginPlace, node: Node) -> Leaf {
+        Leaf { place, node, layer: 0, afresh: false }
+    }
+
+    /// Takes the place of `old`, a leaf of the same key, and keeps parameters of the same choice.
+    pub(crate) fn replaces(&mut self, old: &Leaf) {
+        if !self.afresh {
+            self.afresh = keep_parameters(&old.node, &mut self.node) && old.afresh || names(&old.node, &self.node);
+        }
+    }
 }
 
 /// The keys of one layer, or of several.
@@ -83,16 +98,15 @@ impl Tree {
         }
         let gives_up = tenants::given_up(&upper);
         self.leaves.retain(|path, _| !gives_up(path));
-        self.leaves.extend(upper.leaves);
+        for (path, leaf) in upper.leaves {
+            self.put(path, leaf);
+        }
     }
 
-    /// Adds a key of the command line: the last one wins, except that the parameters of one choice add up.
-    fn put(&mut self, path: String, leaf: Leaf, kind: Kind) {
-        if matches!(kind, Kind::Choice(_))
-            && let Some(old) = self.leaves.get_mut(&path)
-            && join(&mut old.node, &leaf.node)
-        {
-            return;
+    /// Puts a key over those that are there: the last one wins, except that the parameters of one choice add up.
+    fn put(&mut self, path: String, mut leaf: Leaf) {
+        if let Some(old) = self.leaves.get(&path) {
+            leaf.replaces(old);
         }
         self.leaves.insert(path, leaf);
     }
@@ -123,17 +137,27 @@ pub(crate) fn given_up(lower: impl Fn(&str) -> bool, upper: impl Fn(&str) -> boo
     gone
 }
 
-/// Adds the parameters of `new` to `old` where both make the same choice.
-fn join(old: &mut Node, new: &Node) -> bool {
-    let (Value::Table(old), Value::Table(new)) = (&mut old.value, &new.value) else { return false };
-    let ([old], [new]) = (&mut old[..], &new[..]) else { return false };
-    let (Value::Table(params), Value::Table(more)) = (&mut old.node.value, &new.node.value) else { return false };
+/// Adds the parameters of `old` that `new` does not give, where both make the same choice with parameters.
+///
+/// Besides choices no key has a table in a table.
+fn keep_parameters(old: &Node, new: &mut Node) -> bool {
+    let (Value::Table(old), Value::Table(new)) = (&old.value, &mut new.value) else { return false };
+    let ([old], [new]) = (&old[..], &mut new[..]) else { return false };
+    let (Value::Table(lower), Value::Table(params)) = (&old.node.value, &mut new.node.value) else { return false };
     if old.key != new.key {
         return false;
     }
-    params.retain(|param| more.iter().all(|other| other.key != param.key));
-    params.extend(more.iter().cloned());
+    let kept = lower.iter().filter(|param| params.iter().all(|other| other.key != param.key)).cloned();
+    *params = kept.chain(params.iter().cloned()).collect();
     true
+}
+
+/// True where `old` is the name alone of the choice that `new` gives parameters of.
+fn names(old: &Node, new: &Node) -> bool {
+    match (&old.value, &new.value) {
+        (Value::String(name), Value::Table(entries)) => matches!(&entries[..], [entry] if entry.key == *name),
+        _ => false,
+    }
 }
 
 /// Sorts what was written into keys, and reports what is none.
@@ -157,15 +181,16 @@ impl Sorter<'_> {
         for entry in entries {
             let path = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
             if path == tenants::TENANT {
-                let layer = tenants::sorted(entry).into_iter();
-                tree.leaves.extend(layer.map(|(path, place, node)| (path, Leaf { place, node, layer: 0 })));
+                for (path, place, node) in tenants::sorted(entry) {
+                    tree.put(path, Leaf::new(place, node));
+                }
             } else if SECTIONS.iter().any(|(section, _)| *section == path) {
                 match entry.node.value {
                     Value::Table(inner) => self.table(inner, &path, tree),
                     _ => self.problems.push(not_a_table(&path, &entry.node)),
                 }
-            } else if let Some(key) = self.keys.iter().find(|key| key.section == prefix && key.name == entry.key) {
-                tree.put(path, Leaf { place: entry.place, node: entry.node, layer: 0 }, key.kind);
+            } else if self.keys.iter().any(|key| key.section == prefix && key.name == entry.key) {
+                tree.put(path, Leaf::new(entry.place, entry.node));
             } else {
                 self.unknown(prefix, &entry);
             }

@@ -189,7 +189,7 @@ fn the_binding_follows_the_allocation() {
 }
 
 #[test]
-fn choices_replace_choices_and_their_parameters_add_up_on_one_layer() {
+fn choices_replace_choices_and_parameters_of_one_choice_add_up() {
     assert_eq!(on("tbm", &["ftl.victim=greedy"]).ftl.get("victim").name, "greedy");
     assert_eq!(on("tbm", &["ftl.victim.rga.d=4"]).ftl.get("victim").integer("d"), 4);
     assert_eq!(on("tbm", &["ftl.victim={ rga = { d = 5 } }"]).ftl.get("victim").integer("d"), 5);
@@ -201,6 +201,33 @@ fn choices_replace_choices_and_their_parameters_add_up_on_one_layer() {
     assert_eq!(read(&below, &["ftl.victim=rga"], None).ftl.get("victim").integer("d"), 10);
     let sets = ["workload.generator.hot-cold.data=0.2", "workload.generator.hot-cold.writes=0.7"];
     let Source::Generator(generator) = on("tbm", &sets).workload.source else { panic!("not a generator") };
+    assert_eq!(generator.pattern.params, [("data", 0.2.into()), ("writes", 0.7.into())]);
+}
+
+/// `--set` or a file that gives one parameter of the preset's choice keeps the others of it.
+#[test]
+fn parameters_of_a_lower_layer_stay_with_their_choice() {
+    let protected = "preset = \"enterprise-tlc\"\n[ftl]\nwrite_buffer.fifo.size = \"32MiB\"\n";
+    let size = "ftl.write_buffer.fifo.size=32MiB";
+    for config in [on("enterprise-tlc", &[size]), read(&text(protected), &[], None)] {
+        let buffer = config.ftl.get("write_buffer");
+        let given = (buffer.size("size"), buffer.word("power_loss"), buffer.word("flush"));
+        assert_eq!(given, (32 << 20, "protected", "free"));
+    }
+    let buffer = |sets: &[&str]| on("enterprise-tlc", sets).ftl.get("write_buffer").clone();
+    let afresh = buffer(&["ftl.write_buffer=fifo", size]);
+    assert_eq!((afresh.size("size"), afresh.word("power_loss")), (32 << 20, "volatile"));
+    assert_eq!(buffer(&["ftl.write_buffer=fifo"]).word("flush"), "full");
+    assert_eq!(on("tbm", &["ftl.victim.rga.d=4", "ftl.victim=greedy"]).ftl.get("victim").name, "greedy");
+    let three = read(&text(protected), &["ftl.write_buffer.fifo.flush=full"], None).ftl.get("write_buffer").clone();
+    assert_eq!((three.size("size"), three.word("power_loss"), three.word("flush")), (32 << 20, "protected", "full"));
+    let tenant = text(
+        "preset = \"tbm-small\"\n[[tenant]]\nname = \"one\"\nrequests = 9\n\
+         generator.hot-cold = { data = 0.1, writes = 0.7 }\n",
+    );
+    let sets = ["tenant.one.generator.hot-cold.data=0.2"];
+    let Source::Tenants(tenants) = read(&tenant, &sets, None).workload.source else { panic!("no tenants") };
+    let Source::Generator(generator) = &tenants[0].workload.source else { panic!("not a generator") };
     assert_eq!(generator.pattern.params, [("data", 0.2.into()), ("writes", 0.7.into())]);
 }
 

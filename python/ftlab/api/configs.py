@@ -112,7 +112,7 @@ def set_list(sets: Sets) -> list[str]:
 
 def defaults_taken(config: Config, sets: Sequence[str]) -> list[str]:
     """The changes of settings that name a choice of the FTL alone: its parameters, where the configuration has
-    values of its own. A choice replaces a choice as a whole, and its parameters are then their defaults.
+    values of its own. Parameters of a choice that is named alone have their defaults.
     """
     source = Source.of(config)
     named = [(key.strip(), word) for word in sets for key, equals, value in (word.partition("="),)

@@ -398,7 +398,7 @@ def _written_gib(point: Point, workload: Workload | None, scale: Scale) -> float
 
 
 def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The policies of a point with all their parameters: one that is set replaces the preset's as a whole."""
+    """The policies of a point with all their parameters."""
     spare = max(1, round(SPARE_BLOCKS * ratio * float(changed.get("spare_times", 1)) / point.planes))
     chosen: dict[str, dict[str, Any]] = {}
     if point.mapping == "FAST":
