@@ -196,7 +196,7 @@ def test_the_phases_and_the_rate_after_a_pause_are_those_of_a_run() -> None:
     rested = runs.figures(ftlab.run(made.config), names)
     assert rested.figures["rate after the pause"] == pytest.approx(1, rel=0.05)
     made = running.prepare(
-        "client-tlc-slc-small", JobFile(job), sets={**small, "ftl.slc_cache.dynamic": {"share": 0.28}}
+        "client-tlc-slc-small", JobFile(job), sets={**small, "ftl.slc_cache.dynamic.fold": "need"}
     )
     assert runs.figures(ftlab.run(made.config), names).figures["rate after the pause"] < 0.6
 

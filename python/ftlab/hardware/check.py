@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ftlab._core import Error, __version__
-from ftlab.hardware.rows import SCHEMA, Figure, Kind, Row, row_of, rows
+from ftlab.hardware.rows import NAMED, SCHEMA, Figure, Kind, Row, row_of, rows
 from ftlab.hardware.runs import Measured, Scale, measure
 
 Verdict: TypeAlias = Literal["met", "missed", "not built", "failed"]
@@ -134,7 +134,5 @@ def _judged(
 
 def _found(name: str, row: Row, measured: Mapping[str, Measured]) -> float | None:
     """A measured figure, of the row itself or of the one whose id stands before it."""
-    of = row.id
-    if not row.runs:
-        of, name = row_of(name)
+    of, name = row_of(name) if NAMED in name else (row.id, name)
     return measured[of].figures.get(name) if of in measured else None

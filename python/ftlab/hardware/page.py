@@ -13,7 +13,11 @@ PICTURES = ("beside", "depth", "writes", "waf")
 
 FAMILIES = {
     "write amplification": "Write amplification",
+    "filling": "Filling",
+    "skew": "Skew",
+    "cold data": "Cold data",
     "reads beside writes": "Reads beside writes",
+    "beside random writes": "Beside random writes",
     "reads by depth": "Reads by depth",
     "under collections": "Under collections",
     "writes by depth": "Writes by depth",

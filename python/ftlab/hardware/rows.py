@@ -31,7 +31,7 @@ class Figure:
     of: str = ""
     """The measured figure that it is compared with; of another row, as `17 | read p50`."""
     over: str = ""
-    """The figure that this one is divided by, of another row."""
+    """The figure that this one is divided by."""
     within: float | None = None
     """As far from it as this fraction of it is near enough."""
     factor: float | None = None
@@ -110,14 +110,19 @@ class Row:
 
     def others(self) -> set[str]:
         """The rows whose figures it is made of."""
-        if self.fio or self.sets or self.needs:
+        if self.needs:
             return set()
-        return {row_of(name)[0] for each in self.figures for name in (each.of, each.over) if name}
+        named = {row_of(name)[0] for each in self.figures for name in (each.of, each.over) if NAMED in name}
+        return named - {self.id}
+
+
+NAMED = " | "
+"""What stands between a row and a figure of it."""
 
 
 def row_of(name: str) -> tuple[str, str]:
     """The row of a figure, and the figure's own name: `17 | read p50`."""
-    row, _, figure = name.partition(" | ")
+    row, _, figure = name.partition(NAMED)
     return row, figure
 
 

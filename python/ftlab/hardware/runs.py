@@ -15,7 +15,7 @@ from ftlab.api import simulation
 from ftlab.base.quantities import in_bytes, in_us
 from ftlab.fio import running
 from ftlab.fio.jobfile import JobFile
-from ftlab.hardware.rows import Row
+from ftlab.hardware.rows import NAMED, Row
 from ftlab.results.result import Result
 
 Scale: TypeAlias = Literal["quick", "full"]
@@ -71,7 +71,7 @@ def measure(row: Row, scale: Scale) -> Measured:
     """
     sets = {**row.sets, **(row.quick if scale == "quick" else row.full)}
     drive = row.source_of_drive
-    asked = {figure.of for figure in row.figures}
+    asked = {name.rpartition(NAMED)[2] for figure in row.figures for name in (figure.of, figure.over)}
     if not row.fio:
         return figures(simulation.run(drive, sets=sets), asked)
     text = row.fio if scale == "full" else shortened(row)
