@@ -425,7 +425,8 @@ class _Fitting:
     def _bisected(self, waf: float) -> tuple[float, float]:
         """The spare share of a WAF, and the slope of its logarithm over that of the share."""
         low, high = 0.02, 4.0
-        tried: dict[float, float] = {}
+        # A preset that cannot be counted says so with space enough.
+        tried = {high: self._counted(high)}
         while high / low > 1.005 and len(tried) < 12:
             # In logarithms; between two points that were counted along their line, so that few are needed.
             middle = math.sqrt(low * high)
@@ -470,6 +471,8 @@ class _Fitting:
         try:
             waf: float = simulation.run(self.base, sets=sets).summary["waf"]
         except ConfigError:
+            if spare > 0.5:
+                raise
             # Blocks that are held free leave no such space for the user.
             return math.inf
         return waf
