@@ -40,7 +40,7 @@ replaces that parameter alone. A choice of another name, and one named without p
 choice with its parameters. `user_capacity` and `over_provisioning` replace each other; a `trace` replaces a `generator` with its keys and the end of the
 workload, and the other way round; an `allocation` replaces a `binding`; a closed `replay` with time replaces `interval` and its like. On the command line the last `--set` of a key
 counts. A value of `--set` is TOML, or a plain word where it is not. Files are named relative to the working
-directory. Presets build on presets in the same way, and `ftlab presets NAME` prints the whole.
+directory. Presets build on presets in the same way, but give choices whole; `ftlab presets NAME` prints all of one.
 
 A run's summary holds the resolved config; as TOML or JSON it can be given back and means the same.
 ";
