@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ftlab._core import ConfigError, InputError
 from ftlab.api import simulation
 from ftlab.api.configs import Config
@@ -368,8 +370,9 @@ class _Fitting:
                 break
             low, high = (middle, high) if tried[middle] > told else (low, middle)
         time = min(tried, key=lambda each: abs(tried[each] - told))
-        near = [each for each, iops in tried.items() if abs(iops / told - 1) <= CLOSE] or [time]
-        self._add(key, _ns(time), f"{1e3 * min(near):.0f} to {1e3 * max(near):.0f} ns", source)
+        falling = sorted(tried, reverse=True)
+        ends = np.interp([told * (1 + CLOSE), told * (1 - CLOSE)], [tried[each] for each in falling], falling)
+        self._add(key, _ns(time), f"{1e3 * ends[0]:.0f} to {1e3 * ends[1]:.0f} ns", source)
 
     def _suspends(self) -> None:
         """Suspends of programs: a coordinate search on percentiles of reads beside writes."""
