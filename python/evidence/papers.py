@@ -3,15 +3,19 @@
 ``python -m evidence.papers`` writes the counts of ``docs/papers.md`` and ``docs/papers/*.md`` anew, each from its head
 to ``<!-- end -->``:
 
-- ``<!-- counts: all -->``: the one count of all papers at full size;
-- ``<!-- counts: tbm-paper, tbm-quick -->``: verdicts of one paper by what the claims rest on, for each scale.
+- ``<!-- counts: all -->``: the one count of all papers, of full size where that was run with today's settings, and of
+  the quick scale else;
+- ``<!-- counts: tbm-paper, tbm-quick -->``: verdicts of one paper by what the claims rest on, for each scale;
+- ``<!-- counts: said tbm -->``: the sentence that a paper's page begins with;
+- ``<!-- counts: causes -->``: why counted claims are not reproduced (:data:`evidence.sentences.CAUSES`).
 
 Tables are made when the docs are built (:func:`shown`), in place of a line:
 
 - ``<!-- claims: tbm-paper, tbm-quick -->``: the claims with their figures. The first scale's verdict is a column,
   another's stands beside its figure where it differs;
 - ``<!-- claims but construction: gcmix-paper -->``: the same without those that hold by construction;
-- ``<!-- rules: ipr -->``: the claims with their rules.
+- ``<!-- rules: ipr -->``: the claims with their rules, what they count as, and the reading that carries them;
+- ``<!-- sentences: ipr -->``: all that the paper says, with the claims that judge it (:mod:`evidence.sentences`).
 
 ``tbm-paper`` is ``docs/evidence/tbm-paper.json`` (:mod:`evidence.report`).
 """
@@ -21,10 +25,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from evidence import report
+from evidence import report, sentences
 from ftlab.results.result import read_object
 from ftlab_reproduce import claims, everything
 from ftlab_reproduce.claims import Basis, Claim
@@ -35,7 +41,9 @@ ROOT = Path(__file__).parents[2]
 
 BLOCK = re.compile(r"(?P<head><!-- counts: (?P<of>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.S)
 
-TABLE = re.compile(r"^<!-- (?P<kind>claims|claims but construction|rules): (?P<of>[^>]+) -->$", re.M)
+TABLE = re.compile(
+    r"^<!-- (?P<kind>claims|claims but construction|rules|sentences): (?P<of>[^>]+) -->$", re.M
+)
 
 SCALES = {"paper": "full size", "quick": "quick"}
 """A scale in the words of the pages."""
@@ -55,6 +63,40 @@ def full_size(docs: Path) -> tuple[str, dict[str, everything.Found]]:
     """The scale's name, and what was found of all papers at full size."""
     every = sorted((docs / "evidence").glob("*-paper.json"))
     return everything.taken_from([file for file in every if report.read(file).judged], titles())
+
+
+def latest(docs: Path) -> tuple[dict[str, everything.Found], dict[str, str]]:
+    """What was found of all papers, each claim at full size where it was run, else at the quick scale; and in words of
+    which scale the counted claims of each are."""
+    found: dict[str, everything.Found] = {}
+    scales: dict[str, str] = {}
+    for name, title in titles().items():
+        kept = {scale: docs / "evidence" / f"{name}-{scale}.json" for scale in SCALES}
+        known = {
+            scale: {claim.id: claim for claim in judged(file)[1] if claim.verdict != "not-run"}
+            for scale, file in kept.items() if file.exists()
+        }  # fmt: skip
+        every, of = [], Counter[str]()
+        for statement in PAPERS[name].statements:
+            scale = next((scale for scale in SCALES if statement.id in known.get(scale, {})), None)
+            every.append(statement.judged(_NOTHING, {}) if scale is None else known[scale][statement.id])
+            if scale is not None and every[-1].basis in claims.COUNTED:
+                of[SCALES[scale]] += 1
+        found[name] = everything.Found(title, every, 0.0)
+        scales[name] = (
+            " and ".join(f"{count} {words}" for words, count in of.items()) if len(of) > 1 else "".join(of)
+        )
+    return found, scales
+
+
+class _Nothing:
+    """Evidence without a run."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+_NOTHING = _Nothing()
 
 
 def judged(file: Path) -> tuple[str, list[Claim]]:
@@ -82,6 +124,42 @@ def by_basis(docs: Path, names: Sequence[str]) -> Iterator[str]:
                     *(found[verdict] for verdict in claims.VERDICTS),
                 )
                 yield f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def said_first(docs: Path, name: str) -> str:
+    """How many of a paper's counted claims are reproduced, in a sentence."""
+    found, scales = latest(docs)
+    every = [claim for claim in found[name].claims if claim.basis in claims.COUNTED]
+    of = Counter(claim.verdict for claim in every)
+    besides = [
+        f"{of[verdict]} {words}"
+        for verdict, words in (
+            ("direction", "in direction only"), ("not-reproduced", "not reproduced"), ("not-run", "not run")
+        ) if of[verdict]
+    ]  # fmt: skip
+    tail = f" ({', '.join(besides)})" if besides else ""
+    return f"**{of['reproduced']} of {len(every)} claims** are reproduced{tail}. Scale: {scales[name]}."
+
+
+def by_cause(docs: Path) -> Iterator[str]:
+    """The counted claims that are not reproduced by cause and paper, and those that were not run."""
+    found, _ = latest(docs)
+    yield f"| cause | {' | '.join(paper.title for paper in found.values())} | all |"
+    yield "|---|" + "---:|" * (len(found) + 1)
+    missed = {
+        name: [
+            claim for claim in paper.claims if claim.basis in claims.COUNTED and claim.verdict != "reproduced"
+        ]
+        for name, paper in found.items()
+    }
+    for cause, words in sentences.CAUSES_IN_WORDS.items():
+        of = [
+            sum(c.verdict != "not-run" and sentences.cause_of(name, c.id) == cause for c in every)
+            for name, every in missed.items()
+        ]
+        yield f"| {words} | {' | '.join(map(str, of))} | {sum(of)} |"
+    of = [sum(c.verdict == "not-run" for c in every) for every in missed.values()]
+    yield f"| not run with today's settings | {' | '.join(map(str, of))} | {sum(of)} |"
 
 
 def by_claim(docs: Path, names: Sequence[str], *, construction: bool) -> Iterator[str]:
@@ -117,12 +195,13 @@ def said(claim: Claim) -> str:
 
 def by_rule(name: str) -> Iterator[str]:
     """The claims of one paper with their rules, as the lines of a Markdown table."""
-    yield "| claim | paper | rule |"
-    yield "|---|---:|---|"
+    yield "| claim | paper | rule | counted as | reading that carries it |"
+    yield "|---|---:|---|---|---|"
     for each in PAPERS[name].statements:
         paper = "" if each.paper_value is None else str(each.paper_value)
         paper += f" {each.unit}" if isinstance(each.paper_value, int | float) and each.unit else ""
-        yield f"| `{each.id}`: {each.claim} | {paper} | {each.rule.text} |"
+        basis = claims.BASES[each.basis]
+        yield f"| `{each.id}`: {each.claim} | {paper} | {each.rule.text} | {basis} | {each.reading} |"
 
 
 def counted(text: str, docs: Path) -> str:
@@ -134,7 +213,14 @@ def counted(text: str, docs: Path) -> str:
 
     def block(match: re.Match[str]) -> str:
         names = _names(match)
-        lines = everything.one_count(full_size(docs)[1]) if names == ["all"] else by_basis(docs, names)
+        if names == ["all"]:
+            lines: Iterable[str] = everything.one_count(*latest(docs))
+        elif names == ["causes"]:
+            lines = by_cause(docs)
+        elif names[0].startswith("said "):
+            lines = [said_first(docs, names[0].removeprefix("said "))]
+        else:
+            lines = by_basis(docs, names)
         return "\n".join([match["head"], *lines, "", match["end"]])
 
     return BLOCK.sub(block, text)
@@ -149,6 +235,8 @@ def shown(text: str, docs: Path) -> str:
 
     def table(match: re.Match[str]) -> str:
         names = _names(match)
+        if match["kind"] == "sentences":
+            return "\n".join(sentences.table(*names))
         if match["kind"] == "rules":
             return "\n".join(by_rule(*names))
         return "\n".join(by_claim(docs, names, construction=match["kind"] == "claims"))

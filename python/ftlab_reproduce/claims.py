@@ -5,9 +5,9 @@ A rule is stated with every claim and never looks at the workload. There are thr
 `not-reproduced`. A number by itself has no direction: it is met or not. Neither has what is only to be no worse: the
 other sign refutes it. A difference within :data:`NOISE` is none. A claim whose runs were left out is `not-run`.
 
-A claim that cannot fail once the model is built, and one whose reading was chosen after results had been seen, are
-marked (:data:`Basis`) and counted apart. A claim whose setting or measure contradicted the paper's own words, and was
-mended, is marked as well; it counts with those that were stated before.
+A claim that cannot fail once the model is built, one whose reading was chosen after results had been seen, and one
+whose figure follows from another claim's are marked (:data:`Basis`) and counted apart. A claim whose setting or measure
+contradicted the paper's own words, and was mended, is marked as well; it counts with those that were stated before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ftlab.results.claims import number as number
 Verdict: TypeAlias = Literal["reproduced", "direction", "not-reproduced", "not-run"]
 Kind: TypeAlias = Literal["original", "real", "generated"]
 
-Basis: TypeAlias = Literal["stated", "corrected", "construction", "late"]
+Basis: TypeAlias = Literal["stated", "corrected", "construction", "late", "follows"]
 """What a claim rests on."""
 
 BASES: Mapping[Basis, str] = {
@@ -33,10 +33,11 @@ BASES: Mapping[Basis, str] = {
     "corrected": "corrected to the paper's words",
     "construction": "by construction",
     "late": "post hoc",
+    "follows": "follows from another",
 }
 """In words: the reading was written down before the runs that judge it; it contradicted a sentence of the paper, which
-the paper's page quotes, and was mended; the model cannot do otherwise; the reading was chosen after results had been
-seen."""
+the paper's page quotes, and was mended; the model cannot do otherwise; the reading, the rule or the engine was chosen
+after results had been seen; the figure follows from that of another claim, which counts."""
 
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "direction", "not-reproduced", "not-run")
 
@@ -61,15 +62,21 @@ class Rule:
 
 
 def up_to(paper: float) -> Rule:
-    """For a greatest gain of `paper` %: within a quarter of it, or three points where that is more."""
-    slack = max(abs(paper) / 4, 3.0)
+    """For a change of `paper` %, a gain or a loss: within a quarter of it, or the noise where that is more. It lies on
+    the paper's side of zero, past the noise where the paper's own figure does."""
+    slack = max(abs(paper) / 4, NOISE)
+    sign = 1 if paper > 0 else -1
+    least = NOISE if abs(paper) > NOISE else 0.0
 
     def judge(measured: float) -> Verdict:
-        if abs(measured - paper) <= slack:
-            return "reproduced"
-        return "direction" if measured > NOISE else "not-reproduced"
+        if sign * measured <= least:
+            return "not-reproduced"
+        return "reproduced" if abs(measured - paper) <= slack else "direction"
 
-    return Rule(f"reproduced within {slack:.3g} points of {paper:g} %; direction above {NOISE:g} %", judge)
+    side = "above" if sign > 0 else "below"
+    return Rule(
+        f"reproduced within {slack:.3g} points of {paper:g} %; direction {side} {sign * least:g} %", judge
+    )
 
 
 def at_least(reproduced: float, direction: float | None = None, unit: str = "%") -> Rule:
@@ -229,6 +236,8 @@ class Statement:
     workload: str
     """Which to name if it was not run."""
     basis: Basis = "stated"
+    reading: str = ""
+    """The choice that carries much of the figure, where the paper leaves one open."""
 
     def judged(self, evidence: Any, kinds: Mapping[str, Kind]) -> Claim:
         """The claim with what was measured; workloads that `kinds` does not know are generated."""
@@ -237,6 +246,7 @@ class Statement:
             measured: float | None = finding.measured
         except KeyError:
             finding, measured = Finding(float("nan"), self.workload, "not run"), None
+        reading = f"reading: {self.reading}" if self.reading else ""
         return Claim(
             self.id,
             self.claim,
@@ -246,7 +256,7 @@ class Statement:
             self.rule(measured),
             finding.workload,
             kinds.get(finding.workload, "generated"),
-            f"{finding.note}; {self.rule.text}" if finding.note else self.rule.text,
+            "; ".join(filter(None, (finding.note, self.rule.text, reading))),
             self.basis,
         )
 
@@ -289,6 +299,7 @@ class About:
     claim: str = "{}"
     """The claims' words, likewise."""
     basis: Basis = "stated"
+    reading: str = ""
 
     def __call__(
         self, name: str, claim: str, paper: float | str | None, rule: Rule, measure: Callable[[Any], Finding],
@@ -298,7 +309,7 @@ class About:
         here = replace(self, **other)
         return Statement(
             here.id.format(name), here.claim.format(claim), paper, here.unit, rule, here.experiment, measure,
-            here.workload, here.basis,
+            here.workload, here.basis, here.reading,
         )  # fmt: skip
 
     def of(

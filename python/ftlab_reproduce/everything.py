@@ -12,14 +12,17 @@ from ftlab.base import escape
 from ftlab.results import output, text
 from ftlab.results.result import read_object
 from ftlab_reproduce import claims
-from ftlab_reproduce.claims import BASES, VERDICTS, Claim, Verdict
+from ftlab_reproduce.claims import BASES, VERDICTS, Basis, Claim, Verdict
 
 NAME = "all"
 """What the command calls it."""
 
 SCHEMA = "ftlab.reproductions/1"
 
-HEAD = ("paper", "claims", *VERDICTS, "corrected", "by construction", "post hoc", "CPU min")
+APART: tuple[Basis, ...] = ("corrected", "construction", "late", "follows")
+"""What has a column of its own."""
+
+HEAD = ("paper", "claims", *VERDICTS, *(BASES[basis] for basis in APART), "CPU min")
 
 
 class Found(NamedTuple):
@@ -93,9 +96,10 @@ def report(scale: str, found: Mapping[str, Found]) -> str:
     """The same as a Markdown page."""
     lines = [
         f"# The papers' claims, scale {scale}", "",
-        f"`ftlab reproduce all --scale {scale}`. Claims that hold by construction, and claims whose reading was "
-        "chosen after results had been seen, are counted apart. Corrected ones are counted with the others: what "
-        "contradicted a sentence of the paper was mended, and how many of them are reproduced is said besides.", "",
+        f"`ftlab reproduce all --scale {scale}`. Claims that hold by construction, whose reading was chosen after "
+        "results had been seen, or whose figure follows from another claim's are counted apart. Corrected ones are "
+        "counted with the others: what contradicted a sentence of the paper was mended, and how many of them are "
+        "reproduced is said besides.", "",
         f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * (len(HEAD) - 1),
         *(f"| {paper.title} | {' | '.join(_counts(paper))} |" for paper in found.values()),
     ]  # fmt: skip
@@ -108,23 +112,30 @@ def report(scale: str, found: Mapping[str, Found]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def one_count(found: Mapping[str, Found]) -> list[str]:
-    """The one count of the claims of all papers, with and without those that hold by construction, as the lines of a
-    Markdown table. Corrected claims count with those that were stated before, post hoc ones with none."""
+def one_count(found: Mapping[str, Found], scales: Mapping[str, str]) -> list[str]:
+    """The one count of the claims of all papers, as the lines of a Markdown table; `scales` has the scale of each in
+    words. Corrected claims count with those that were stated before, all others with none."""
     head = (
-        "paper", "stated before", "corrected", "**counted**", "", "by construction", "counted with construction",
-        "", "post hoc",
-    )  # fmt: skip
+        "paper",
+        "scale",
+        "stated before",
+        "corrected",
+        "**counted**",
+        "",
+        "by construction",
+        "post hoc",
+        "follow",
+    )
     every = [claim for paper in found.values() for claim in paper.claims]
-    rows = [(paper.title, paper.claims) for paper in found.values()] + [("**all**", every)]
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    for title, known in rows:
+    rows = [(paper.title, scales[name], paper.claims) for name, paper in found.items()] + [
+        ("**all**", "", every)
+    ]
+    lines = [f"| {' | '.join(head)} |", "|---|---|" + "---:|" * (len(head) - 2)]
+    for title, scale, known in rows:
         counted = claims.share(known, *claims.COUNTED)
-        whole = claims.share(known, *claims.COUNTED, "construction")
         cells = (
-            title, claims.share(known, "stated"), claims.share(known, "corrected"), f"**{counted}**",
-            _percent(counted), claims.share(known, "construction"), whole, _percent(whole),
-            claims.share(known, "late"),
+            title, scale, claims.share(known, "stated"), claims.share(known, "corrected"), f"**{counted}**",
+            _percent(counted), *(claims.share(known, basis) for basis in APART[1:]),
         )  # fmt: skip
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return lines
@@ -140,7 +151,7 @@ def _counts(paper: Found) -> list[str]:
     stated = by_basis.get("stated", none) + by_basis.get("corrected", none)
     apart = [
         f"{by_basis[basis]['reproduced']} of {by_basis[basis].total()}" if basis in by_basis else ""
-        for basis in ("corrected", "construction", "late")
+        for basis in APART
     ]
     verdicts = [str(stated.get(verdict, 0)) for verdict in VERDICTS]
     return [str(sum(stated.values())), *verdicts, *apart, text.count(round(paper.cpu_s / 60))]

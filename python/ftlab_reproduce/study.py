@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+
 from ftlab.api.runner import in_threads
 from ftlab.results import text
 from ftlab.results.result import Result
@@ -86,6 +88,14 @@ class Evidence(Generic[P]):
     FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {}
     """The figures of a run, from its summary."""
 
+    SUMMARY: ClassVar[Sequence[str]] = ()
+    """The parts of a summary that claims and tables ask for, as dotted names: what is kept of a finished run."""
+
+    @classmethod
+    def reduced(cls, point: Any, result: Result) -> Mapping[str, Mapping[str, Any]]:
+        """The tables that claims and tables of the report ask for, as small as they can be without another figure."""
+        return {}
+
     def __init__(
         self,
         results: Mapping[P, Result],
@@ -129,6 +139,36 @@ class Evidence(Generic[P]):
     def words(self) -> list[str]:
         """What people are told besides the table of traces."""
         return []
+
+
+LASTS = ("end_s", "capacities_written", "host_written_gb")
+"""Columns of a series that say where a row ends."""
+
+MEANS = {
+    "latency_mean_us": ("reads", "writes"), "multiplane_program_fraction": ("host_page_programs",),
+    "multiplane_read_fraction": ("host_page_reads",),
+}  # fmt: skip
+"""Columns that are means, and the columns of what they are a mean of; all others count."""
+
+
+def joined(series: Mapping[str, Any], columns: Sequence[str], parts: Sequence[Any]) -> dict[str, list[float]]:
+    """A series with one row for the rows of each part, of which the same sums and means follow."""
+    found: dict[str, list[float]] = {column: [] for column in columns}
+    for rows in parts:
+        for column in columns:
+            values = np.asarray(series[column], float)[rows]
+            if column in LASTS:
+                value = values[-1]
+            elif column == "start_s":
+                value = values[0]
+            elif column in MEANS:
+                weights = np.sum([np.asarray(series[of], float)[rows] for of in MEANS[column]], axis=0)
+                known = ~np.isnan(values) & (weights > 0)
+                value = (values * weights)[known].sum() / weights[known].sum() if known.any() else math.nan
+            else:
+                value = values.sum()
+            found[column].append(float(value))
+    return {"axis": ["volume"] * len(parts), **found}  # type: ignore[dict-item]
 
 
 class Work(NamedTuple):

@@ -105,7 +105,12 @@ def test_reads_of_a_recorded_trace_are_left_out_and_its_places_packed(tmp_path: 
 def test_every_experiment_is_shown() -> None:
     for name, experiment in STUDY.experiments.items():
         assert experiment.tables and (experiment.pictures or name in gcf.ON_REQUEST)
-    assert gcf.ON_REQUEST == {"turns"} == set(STUDY.experiments) - set(STUDY.default_experiments("quick"))
+    asked = set(gcf.ON_REQUEST)
+    assert (
+        asked
+        == {"turns", "starts", "trigger"}
+        == set(STUDY.experiments) - set(STUDY.default_experiments("quick"))
+    )
 
 
 def test_readings_that_are_tried_on_what_misses_change_the_runs_that_they_have() -> None:
@@ -251,11 +256,27 @@ def test_a_crowded_desktop_differs_in_where_it_writes_alone(tmp_path: Path) -> N
 def test_readings_that_were_chosen_late_name_claims_that_there_are() -> None:
     ids = [statement.id for statement in STUDY.statements]
     patterns = [pattern for patterns in gcf_claims.LATE.values() for pattern in patterns]
-    for pattern in (*patterns, *gcf_claims.BY_CONSTRUCTION):
+    of_the_trigger = gcf_claims.OF_THE_TRIGGER
+    for pattern in (*patterns, *gcf_claims.BY_CONSTRUCTION, *gcf_claims.FOLLOWS, *of_the_trigger):
         assert any(fnmatch.fnmatchcase(name, pattern) for name in ids), pattern
-    found = {statement.id: statement.basis for statement in STUDY.statements}
-    assert set(found.values()) == {"stated", "late", "construction"}
-    assert found["f9-dftl-fi-desktop"] == "stated" and found["t3-cf-desktop"] == "late"
+    found = {statement.id: statement for statement in STUDY.statements}
+    assert {each.basis for each in found.values()} == {"stated", "late", "construction", "follows"}
+    assert found["f9-dftl-fi-desktop"].basis == "stated" and found["t3-cf-desktop"].basis == "late"
+    assert found["f8-fast-advantage-random"].basis == "stated", "whatever opens a log block"
+    for claim in ("f8-dftl-forwarding-random", "f10-dftl-gcf-random"):
+        assert found[claim].reading == gcf_claims.TRIGGER
+
+
+def test_claims_that_runs_of_gcf_decide_name_its_trigger() -> None:
+    whole = {
+        point: by_hand(100 + 10 * gcf.SCHEMES.index(point.scheme) + point.channels + point.buffer_kib / 1000)
+        for point in STUDY.points(("fig8", "fig9", "fig10"), "quick")
+    }
+    without = Evidence({p: of for p, of in whole.items() if p.scheme != "GCF"}, {})
+    for statement in STUDY.statements:
+        if statement.judged(Evidence(whole, {}), {}).verdict != "not-run":
+            needs = statement.judged(without, {}).verdict == "not-run"
+            assert needs == gcf_claims.of_the_trigger(statement.id), statement.id
 
 
 def test_every_claim_is_judged_at_both_places() -> None:

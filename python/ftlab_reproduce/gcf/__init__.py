@@ -30,8 +30,10 @@ from ftlab_reproduce.gcf.axes import (
     plane_points,
     reading_points,
     sets,
+    start_points,
     table3_point,
     table3_settings,
+    trigger_points,
     turn_points,
     turned,
     weight,
@@ -120,6 +122,16 @@ EXPERIMENTS = {
         "the claims that do not hold, under other readings one at a time, and with another Desktop",
         turn_points(),
         [tables.turns, tables.crowded],
+    ),
+    "starts": Experiment(
+        "the claims under FAST on Desktop and Random, by what opens a log block",
+        start_points(),
+        [tables.starts],
+    ),
+    "trigger": Experiment(
+        "the claims by when GCF collects: only while another channel has to, or whenever a channel is out of pages",
+        trigger_points(),
+        [tables.triggers],
     ),
     "pathological": Experiment(
         "a workload that writes to one channel, with and without N_s",

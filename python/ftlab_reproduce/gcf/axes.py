@@ -88,7 +88,7 @@ TABLE3_SSD = {
 """The real drive's."""
 
 
-ON_REQUEST = frozenset({"turns"})
+ON_REQUEST = frozenset({"turns", "starts", "trigger"})
 """Experiments that no claim rests on."""
 
 SCALES = {
@@ -302,6 +302,39 @@ def turn_points() -> list[Point]:
     return [*settled, *tried, *crowded_points()]
 
 
+STARTS = ("always", "if spare")
+"""When a first page opens a log block under FAST, beside what was settled on."""
+
+
+def start_points() -> list[Point]:
+    """What the claims under FAST are measured by, on Desktop and Random, by what opens a log block."""
+    settled = [
+        point for point in claim_points()
+        if point.mapping == "FAST" and point.workload != "Multimedia"
+    ]  # fmt: skip
+    return [*settled, *(p._replace(setting=name) for name in STARTS for p in settled)]
+
+
+def trigger_points() -> list[Point]:
+    """What the claims are measured by, and GCF's runs where a channel collects whenever it is out of pages."""
+    settled = claim_points()
+    return [*settled, *(p._replace(setting="empty") for p in settled if p.scheme == "GCF")]
+
+
+def claim_points() -> list[Point]:
+    """The runs of Figures 8 to 10 that claims are measured by, as settled on."""
+    return [
+        *(Point(w, s, m, c) for m in MAPPINGS for w in WORKLOADS for s in SCHEMES for c in (1, 8)),
+        *(
+            Point(w, s, m, 8, 2, kib)
+            for m in MAPPINGS
+            for w in WORKLOADS
+            for s in SCHEMES
+            for kib in BUFFERS_KIB
+        ),
+    ]
+
+
 def plane_points() -> list[Point]:
     """Cycle filling on four channels of two planes, and on eight of one (section 3.5)."""
     shapes = ((4, 2), (8, 1))
@@ -507,6 +540,24 @@ class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
 
     FIGURES = FIGURES
+    SUMMARY = (
+        "host.write_iops", "utilisation.die", "flash.by_cause", "waf_units", "gc", "policy",
+        "config.ftl.reclaim_unit", "config.device.channels", "config.device.planes_per_die",
+    )  # fmt: skip
+
+    @classmethod
+    def reduced(cls, point: Point, result: Result) -> Mapping[str, Mapping[str, Any]]:
+        """Dirty pages for Figure 3; erases of channels where one gets nearly all writes."""
+        if point in (FIGURE3, turned(FIGURE3)):
+            return {
+                "buffer": {
+                    key: result.tables["buffer"][key] for key in ("channel", "dirty_pages", "evictions")
+                }
+            }
+        if point in PATHOLOGICAL:
+            erases = erases_by_channel(result)
+            return {"wear": {"channel": np.arange(erases.size), "erases": erases}}
+        return {}
 
     @property
     def lanes(self) -> Mapping[Point, Sequence[Lane]]:

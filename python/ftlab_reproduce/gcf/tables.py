@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ftlab_reproduce.gcf.axes import (
     READING_NAMES,
     READINGS,
     SCHEMES,
+    STARTS,
     TABLE3_SSD,
     TABLE3_WORKLOADS,
     TURNED,
@@ -40,7 +41,7 @@ from ftlab_reproduce.gcf.axes import (
     table3_settings,
 )
 from ftlab_reproduce.gcf.hosts import SIX_WRITES
-from ftlab_reproduce.study import tabled
+from ftlab_reproduce.study import Table, tabled
 
 
 def _iops(evidence: Evidence, point: Point) -> str:
@@ -210,6 +211,32 @@ def turns(evidence: Evidence) -> Iterator[list[str]]:
             cells[name] = f"**{figure}**" if claim.verdict == "reproduced" else figure
         changed = (cells[name] if cells[name] != cells[""] else text.ABSENT for name in TURNS)
         yield [statement.id, str(statement.paper_value), cells[""], *changed]
+
+
+def _under(title: str, names: Sequence[str], chosen: Callable[[str], bool]) -> Table:
+    """Claims as settled on and under other readings of all their runs."""
+
+    @tabled(title, ["claim", "paper", "settled on", *map(settled_on, names)])
+    def rows(evidence: Evidence) -> Iterator[list[str]]:
+        of = [evidence.under(name) for name in ("", *names)]
+        for statement in claims.statements():
+            if not chosen(statement.id):
+                continue
+            judged = [statement.judged(one, {}) for one in of]
+            cells = [
+                text.ABSENT
+                if claim.verdict == "not-run"
+                else f"{text.figure(claim.measured)}, {claim.verdict}"
+                for claim in judged
+            ]
+            if cells[0] != text.ABSENT:
+                yield [statement.id, str(statement.paper_value), *cells]
+
+    return rows
+
+
+starts = _under("Claims under FAST by what opens a log block", STARTS, lambda claim: "-fast-" in claim)
+triggers = _under("Claims by when GCF collects", ["empty"], claims.of_the_trigger)
 
 
 @tabled(

@@ -30,6 +30,12 @@ from ftlab_reproduce.workloads import Workload
 FTLS = ("PX", "P", "PM", "DX", "D", "DM", "DML")
 """Table 2; each is a preset of its own."""
 
+SLC_BUFFER = "PS"
+"""FTL-P with SLC-mode buffer blocks in place of LSB backups, as section 3 has them."""
+
+SLC_BUFFERED: Settings = {"ftl.paired_page": "slc-buffer", "ftl.gc_schedule.threshold.free_blocks": 2}
+"""A merge of a buffer block needs one free block besides."""
+
 EXPONENTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 MEDIANS = dict(zip(EXPONENTS, (0.031, 0.037, 0.205, 1.861, 18.122, 210.391), strict=True))
@@ -258,11 +264,24 @@ class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
 
     FIGURES = FIGURES
+    SUMMARY = (
+        "waf_units", "policy.separation", "policy.paired_page", "flash.by_cause", "flash.block_erases",
+        "host.write_latency_us.mean", "host.read_latency_us.mean",
+    )  # fmt: skip
+
+    @classmethod
+    def reduced(cls, point: Point, result: Result) -> Mapping[str, Mapping[str, Any]]:
+        """The distribution of ω, where Figures 5 and 7 have it."""
+        is_shown = point.ftl == OMEGA_FTL and (point.setting == OMEGA_AGE or point.workload in TRACES)
+        if not is_shown or "locality" not in result.tables:
+            return {}
+        return {"locality": {key: result.locality[key] for key in ("omega", "samples")}}
 
     @property
     def trials(self) -> Sequence[Trial]:
         """Which protection survived which fault."""
-        return self.beside["survival"][0] if self.beside else []
+        known = self.beside["survival"][0] if self.beside else []
+        return [trial if isinstance(trial, Trial) else Trial(**trial) for trial in known]
 
     @property
     def restart(self) -> Mapping[str, float]:

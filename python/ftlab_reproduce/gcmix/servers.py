@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ def _cumulative(pages: int, zipf: float) -> NDArray[np.float64]:
     return np.asarray(cumulative / cumulative[-1])
 
 
+@cache
 def population(area_mib: float, accessed_mib: float, zipf: float) -> float:
     """How many pages to choose from, so that so many accesses touch the area."""
     area, accesses = area_mib * PAGES_PER_MIB, accessed_mib * PAGES_PER_MIB

@@ -16,6 +16,7 @@ from ftlab_reproduce.gcmix.axes import (
     OMEGA_AGE,
     OMEGA_FTL,
     SERVER_NAMES,
+    SLC_BUFFER,
     TAU,
     TAUS,
     UTILISATIONS,
@@ -68,6 +69,12 @@ def readings_waf(evidence: Evidence) -> Iterator[list[str]]:
     planes = [(ftl, name) for ftl in ("D", "DM") for name in ("", "eight planes")]
     for ftl, setting in filled + planes:
         yield [way(ftl, setting), *(f"{evidence.waf(zipf(z), ftl, setting):.3f}" for z in EXPONENTS)]
+
+
+@tabled("SLC-mode buffer blocks in place of LSB backups: WAF", ["FTL", *ZS])
+def buffered(evidence: Evidence) -> Iterator[list[str]]:
+    for ftl, words in (("P", "P, LSB backups"), (SLC_BUFFER, "P, SLC-mode buffer blocks")):
+        yield [words, *(f"{evidence.waf(zipf(z), ftl):.3f}" for z in EXPONENTS)]
 
 
 @tabled("Readings: the rate on EXCHANGE", ["FTL, reading", "ω 10 %", "median", "90 %", "WAF", "paired"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ftlab.results.result import Result
 from ftlab_reproduce import study
-from ftlab_reproduce.ipr.hosts import BLOCK, BOUND, EXCERPT_NAMES, MIXED, PAGE, VARIED, pages
+from ftlab_reproduce.ipr.hosts import BLOCK, EXCERPT_NAMES, MIXED, PAGE, pages
 from ftlab_reproduce.study import Settings
 from ftlab_reproduce.workloads import Workload
 
@@ -126,18 +126,12 @@ class Scale(study.Scale):
 
 def carries_no_claim(point: Point) -> bool:
     """Whether no claim is measured from a run: full size has no time for it."""
-    name, _, variant_of = point.workload.partition(", ")
-    if point.setting in QUOTAS:
-        return point.workload == VARIED[0]
     if point.setting == TIMED:
         return point.system not in ("Baseline", "RedFTL", "IPR")
-    if variant_of or point.workload in (*MIXED, *EXCERPT_NAMES):
-        needed = ("Baseline", "HotLD", "IPR") if name in BOUND else ("Baseline", "IPR")
-        return point.system not in needed
-    return False
+    return point.workload in (*MIXED, *EXCERPT_NAMES) and point.system not in ("Baseline", "IPR")
 
 
-ASIDE = frozenset({"leveling", "recent", "readings", "regions"})
+ASIDE = frozenset({"leveling", "recent", "readings", "regions", "skew", "real", "quota"})
 """Experiments that no claim rests on; they take longer than all others together."""
 
 SCALES = {
@@ -265,6 +259,10 @@ def share(summary: Mapping[str, Any]) -> float | None:
     return erases(summary, "refresh") / both if both else None
 
 
+def _of_wear(figure: str) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda summary: summary["wear"]["effective_erases"][figure]
+
+
 def _of_disturb(name: str) -> Callable[[Mapping[str, Any]], Any]:
     return lambda summary: summary["policy"].get("read_disturb", {}).get(name)
 
@@ -281,6 +279,7 @@ class Evidence(study.Evidence[Point]):
         "page_reads": lambda s: s["flash"]["page_reads"],
         "page_programs": lambda s: s["flash"]["page_programs"],
         "rounds": lambda s: s["workload"]["rounds"],
+        **{f"effective_{of}": _of_wear(of) for of in ("mean", "stddev")},
         "read_us": lambda s: s["host"]["read_latency_us"]["mean"],
         **{
             name: _of_disturb(name)
@@ -290,6 +289,32 @@ class Evidence(study.Evidence[Point]):
             )
         },
     }  # fmt: skip
+
+    SUMMARY = (
+        "flash.by_cause.gc", "flash.by_cause.refresh", "flash.by_cause.wear", "flash.block_erases", "flash.page_reads",
+        "flash.page_programs", "policy.read_disturb", "workload.rounds", "host.read_latency_us.mean",
+        "wear.effective_erases",
+    )  # fmt: skip
+
+    @classmethod
+    def reduced(cls, point: Point, result: Result) -> Mapping[str, Mapping[str, Any]]:
+        """Erases by the marks at which a run may have settled; latencies of timed runs; wear of Figure 11."""
+        series = result.series
+        rows = series["axis"] == "time"
+        ends = series["end_s"][rows]
+        marks = ends[-1] * np.arange(1, PARTS + 1) / PARTS
+        both = {
+            key: np.diff(np.interp(marks, ends, np.cumsum(series[key][rows].astype(float))), prepend=0.0)
+            for key in ("refresh_erases", "erases")
+        }
+        found: dict[str, Mapping[str, Any]] = {"series": {"axis": ["time"] * PARTS, "end_s": marks, **both}}
+        if point.setting == TIMED:
+            found["latency"] = {key: result.latency[key] for key in ("kind", "latency_us", "count")}
+        if (point.workload, point.system, point.setting) == ("Websearch", "IPR", ""):
+            found["wear"] = {
+                key: result.wear[key] for key in ("block_in_plane", "erases", "effective_erases")
+            }
+        return found
 
     def names(self, names: Sequence[str], system: str = "IPR", setting: str = "") -> list[str]:
         """Of the workloads, those that there are runs of."""

@@ -158,8 +158,8 @@ def moves(evidence: Evidence, point: Point) -> float:
 
 def deviation(evidence: Evidence, point: Point) -> float:
     """The standard deviation of effective P/E cycles, in % of their mean."""
-    cycles = evidence.results[point].wear["effective_erases"].astype(float)
-    return 100 * float(cycles.std() / cycles.mean()) if cycles.mean() else math.nan
+    mean, spread = (evidence.figure(point, f"effective_{of}") for of in ("mean", "stddev"))
+    return 100 * spread / mean if mean else math.nan
 
 
 LEVELED = ("Baseline", "RL", "HotLD", "IPR")

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ftlab.results.result import Result
 from ftlab_reproduce import study
 from ftlab_reproduce.rcftl.hosts import CAPTURED_NAMES, FIO_MODELS, HOSTS, PAGE, QUICK, Host
@@ -42,6 +44,10 @@ COUNTERS = "counters in flash"
 APART = "host and GC pages apart"
 FEW_BLOCKS = "a quarter of the blocks"
 ALL_CHIPS = "all 64 chips"
+MONTHS = "retention of three months"
+LEVELED = "with wear leveling"
+FILLS = {f"selector at {100 * fill:g} %": fill for fill in (0.25, 0.75)}
+"""Fills of the write buffer from which the selector chooses copybacks, beside the paper's half."""
 DRAMS = {f"DRAM {mb_s} MB/s": mb_s for mb_s in (6400, 3200, 1600)}
 
 READINGS: Mapping[str, Settings] = {
@@ -54,6 +60,9 @@ READINGS: Mapping[str, Settings] = {
         "device.timing.erase": "1750us",
     },
     ALL_CHIPS: {},
+    MONTHS: {"device.wear.retention": "3m"},
+    LEVELED: {"ftl.wear_leveling": "static"},
+    **{name: {"ftl.migration.rcpb.fill": fill} for name, fill in FILLS.items()},
     **{name: {} for name in DRAMS},
 }
 """Departures from what was settled on. A page of every block of 128 that holds counters takes its room, in
@@ -81,7 +90,7 @@ class Point(NamedTuple):
 
 SCALES = {
     "quick": Scale(QUICK),
-    "paper": Scale(1.0, {}, lambda point: point.setting in (FEW_BLOCKS, ALL_CHIPS)),
+    "paper": Scale(1.0, {}, lambda point: point.setting in (FEW_BLOCKS, ALL_CHIPS, MONTHS, LEVELED, *FILLS)),
 }  # fmt: skip
 """Of the paper's chips. Captured traces and bursts are short, so that every scale has the same device for them."""
 
@@ -188,6 +197,13 @@ def _of_migration(name: str) -> Any:
     return lambda summary: summary["policy"].get("migration", {}).get(name)
 
 
+COLUMNS = (
+    "capacities_written", "start_s", "end_s", "reads", "writes", "latency_mean_us", "host_page_programs",
+    "page_programs",
+)  # fmt: skip
+"""Of the series, what figures of the second half are made of."""
+
+
 class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
 
@@ -199,7 +215,23 @@ class Evidence(study.Evidence[Point]):
         "die_idle": lambda s: s["utilisation"]["die"]["idle"],
         "channel_transfer": lambda s: s["utilisation"]["channel"]["transfer"],
         "programs": lambda s: s["flash"]["page_programs"],
+        "leveled": lambda s: (
+            s["flash"]["by_cause"]["wear"]["programs"] + s["flash"]["by_cause"]["wear"]["copybacks"]
+        ),
     }
+
+    SUMMARY = (
+        "waf_units", "policy.migration", "utilisation.die.idle", "utilisation.channel.transfer", "flash.page_programs",
+        "flash.by_cause.wear",
+    )  # fmt: skip
+
+    @classmethod
+    def reduced(cls, point: Point, result: Result) -> Mapping[str, Mapping[str, Any]]:
+        """The rows of the second half as one."""
+        series = result.series
+        volume, written = series["axis"] == "volume", series["capacities_written"]
+        rows = volume & (written > round(float(written[volume].max()), 2) / 2)
+        return {"series": study.joined(series, COLUMNS, [np.flatnonzero(rows)])}
 
     def late(self, point: Point) -> Late:
         """The figures of the second half; those of counters in flash with their own programs."""

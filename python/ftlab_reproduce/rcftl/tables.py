@@ -16,6 +16,8 @@ from ftlab_reproduce.rcftl.axes import (
     DRAM_MB_S,
     DRAMS,
     FEW_BLOCKS,
+    FILLS,
+    MONTHS,
     OLD,
     SYSTEMS,
     YOUNG,
@@ -168,6 +170,26 @@ def readings(evidence: Evidence) -> Iterator[list[str]]:
                 *over,
                 *wafs,
             ]
+
+
+@tabled(
+    "Both retentions of Table I, OLTP",
+    ["age", "copybacks, 1 year", "3 months", "requests/s, 1 year", "3 months"],
+)
+def retentions(evidence: Evidence) -> Iterator[list[str]]:
+    for age, words in SOME_AGES.items():
+        points = [Point("OLTP", "rcFTL", age, setting) for setting in ("", MONTHS)]
+        copied = [text.percent(evidence.figure(point, "copyback_fraction")) for point in points]
+        yield [words, *copied, *(text.count(evidence.iops(point)) for point in points)]
+
+
+@tabled(
+    "From which fill of the write buffer on the selector chooses copybacks: its gain at 5K, Low",
+    ["fill", "gain"],
+)
+def fills(evidence: Evidence) -> Iterator[list[str]]:
+    for setting in ("", *FILLS):
+        yield [setting or "selector at 50 %", f"{selector_gain(evidence, 'Low', OLD, setting):+.1f} %"]
 
 
 @tabled("The greatest error of a page, of what ECC corrects", ["system", "runs", "greatest"])

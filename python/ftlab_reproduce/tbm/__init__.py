@@ -13,8 +13,10 @@ from ftlab_reproduce.tbm import claims, drawing, tables
 from ftlab_reproduce.tbm.axes import (
     ALLOCATIONS,
     AXES,
+    FIGURE7,
     FINER_LOADS,
     FRONTIER_WORKLOADS,
+    FULL,
     LETTER_QUEUED,
     LOAD_WORKLOAD,
     LOADS,
@@ -28,6 +30,8 @@ from ftlab_reproduce.tbm.axes import (
     STATED_LOAD,
     TO_THE_LETTER,
     TWO_FRONTIERS,
+    WAITS,
+    WAITS_AT_PACE,
     Evidence,
     Point,
     at_load,
@@ -72,23 +76,38 @@ EXPERIMENTS = {
     ),
     "bars": Experiment(
         "Figure 7: IOPS, response time, GC cost and GC count on every workload, TBM beside the base, from a worn drive",
-        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH),
+        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH, setting=[FIGURE7]),
         [tables.gains], {"figure7": drawing.bars(drawing.paper_workloads)},
     ),
     "bac": Experiment(
         "whether equal block addresses are asked for",
-        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH, bac=BOTH),
+        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH, bac=BOTH, setting=[FIGURE7]),
     ),
     "load": Experiment(
         "an open loop: at the trace's own pace, and at parts of what the saturated base serves",
-        grid(Point, workload=[LOAD_WORKLOAD], allocation=ALLOCATIONS, tbm=BOTH, setting=["", OWN_PACE, *LOADS]),
+        grid(Point, workload=[LOAD_WORKLOAD], allocation=ALLOCATIONS, tbm=BOTH, setting=[FIGURE7, OWN_PACE, *LOADS]),
         [tables.loads], {"load": drawing.loads},
     ),
     "moving": Experiment(
         "what collections cost where pages move",
-        grid(Point, workload=[*PAPER_NAMES, *MOVING_NAMES], allocation=["D"], tbm=BOTH)
-        + grid(Point, workload=MOVING_NAMES, allocation=["F", "F2"], tbm=BOTH),
-        [tables.costs], {"moving": drawing.bars(drawing.moving_workloads)},
+        grid(Point, workload=[*PAPER_NAMES, *MOVING_NAMES], allocation=["D"], tbm=BOTH, setting=[FIGURE7]),
+        [tables.costs],
+    ),
+    "full": Experiment(
+        "a drive that is full, whose collections move many pages",
+        grid(Point, workload=[SERIES_WORKLOAD], allocation=["D"], tbm=BOTH, setting=[FULL]),
+        [tables.full],
+    ),
+    "waits": Experiment(
+        "what requests wait for",
+        [*grid(Point, workload=[SERIES_WORKLOAD], allocation=["D"], tbm=BOTH, setting=[WAITS]),
+         *grid(Point, workload=("prn-0", "prn-1"), allocation=["D"], tbm=BOTH, setting=[WAITS_AT_PACE])],
+        [tables.waits],
+    ),
+    "together": Experiment(
+        "Figure 7 with two lone pages moved at once, and reads that pass between copies",
+        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH),
+        [tables.gathered],
     ),
     "loss": Experiment(
         "the workloads on which the paper reports a loss, with lone pages moved together or alone, and reads that wait",
@@ -134,7 +153,7 @@ EXPERIMENTS = {
     ),
     "extra": Experiment(
         "Figure 7's bars on real traces that are not the paper's",
-        grid(Point, workload=EXTRA_NAMES, allocation=ALLOCATIONS, tbm=BOTH),
+        grid(Point, workload=EXTRA_NAMES, allocation=ALLOCATIONS, tbm=BOTH, setting=[FIGURE7]),
         [], {"extra": drawing.bars(drawing.extra_workloads)},
     ),
 }  # fmt: skip

@@ -69,6 +69,12 @@ STATED_LOAD = next(name for name, load in LOADS.items() if load == 0.82)
 
 TWO_FRONTIERS, NO_PAD = "two frontiers", "no pad"
 SINGLE, READS_WAIT, TO_THE_LETTER = "lone pages alone", "reads wait", "to the letter"
+WAITS, WAITS_AT_PACE = "waits by cause", "waits by cause at its own pace"
+FULL = "from a full drive"
+
+FIGURE7 = TO_THE_LETTER
+"""The one setting of all of Figure 7: Algorithm 2 gives each lone page a destination of its own, and section 4 has
+collections block the host."""
 
 
 QUEUES = (4, 8, 16, 64)
@@ -89,25 +95,29 @@ class Departure(NamedTuple):
 
 
 _READS_WAIT = {"ftl.scheduler.paq.gc": "non-preemptible"}
-_OPEN = {"host.replay": "open"}
+_ALONE = {"lone": "single"}
+_OPEN = {"host.replay": "open", **_READS_WAIT}
+_PARTS = {"run.latency_parts": True}
 
 SETTINGS: Mapping[str, Departure] = {
     "": Departure({}, {}),
     TWO_FRONTIERS: Departure({"ftl.separation": "host-gc"}, {}),
     NO_PAD: Departure({}, {"pad": False}),
-    SINGLE: Departure({}, {"lone": "single"}),
+    SINGLE: Departure({}, _ALONE),
     READS_WAIT: Departure(_READS_WAIT, {}),
-    # Algorithm 2 gives each lone page a destination of its own, and section 4 has collections block the host.
-    TO_THE_LETTER: Departure(_READS_WAIT, {"lone": "single"}),
-    OWN_PACE: Departure(_OPEN, {}),
-    **{name: Departure(_OPEN, {}) for name in (*LOADS, *FINER_LOADS)},
+    TO_THE_LETTER: Departure(_READS_WAIT, _ALONE),
+    WAITS: Departure({**_READS_WAIT, **_PARTS}, _ALONE),
+    WAITS_AT_PACE: Departure({**_OPEN, **_PARTS}, _ALONE),
+    FULL: Departure(_READS_WAIT, _ALONE),
+    OWN_PACE: Departure(_OPEN, _ALONE),
+    **{name: Departure(_OPEN, _ALONE) for name in (*LOADS, *FINER_LOADS)},
     **{name: Departure({"host.queue_depth": n}, {}) for name, n in zip(QUEUED, QUEUES, strict=True)},
     **{
         name: Departure({"device.timing.channel_rate": f"{n}MT/s"}, {})
         for name, n in zip(RATED, RATES, strict=True)
     },
     **{
-        name: Departure({**_READS_WAIT, "host.queue_depth": n}, {"lone": "single"})
+        name: Departure({**_READS_WAIT, "host.queue_depth": n}, _ALONE)
         for name, n in zip(LETTER_QUEUED, QUEUES, strict=True)
     },
 }
@@ -140,7 +150,7 @@ class Point(NamedTuple):
     @property
     def start(self) -> str:
         """What the drive was before."""
-        return "worn" if self.worn else "pristine"
+        return "full" if self.setting == FULL else "worn" if self.worn else "pristine"
 
     @property
     def label(self) -> str:
@@ -159,14 +169,15 @@ def _not_at_full_size(point: Point) -> bool:
     gigabytes of memory, and are run for their claims only.
     """
     if point.workload in LONGER_NAMES.values():
-        return point.setting != TO_THE_LETTER
+        return point.setting != FIGURE7
     if point.workload in SIZED_NAMES:
         return True
     is_whole = point.workload in [wanted.name for wanted in VARIANTS if wanted.ratio is not None]
     is_variant = point.workload in DATA_NAMES[1:] or (
         point.workload in MOVING_NAMES and point.allocation != "D"
     )
-    is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD, *FINER_LOADS, RATED[0])
+    known = ("", FIGURE7, WAITS, WAITS_AT_PACE, FULL, OWN_PACE, STATED_LOAD, *FINER_LOADS, RATED[0])
+    is_aside = point.setting not in known
     is_bac = point.bac and point.worn and (point.tbm or point.allocation != "D")
     return is_whole or is_variant or is_aside or is_bac
 
@@ -174,10 +185,11 @@ def _not_at_full_size(point: Point) -> bool:
 SCALES = {
     "quick": Scale(
         1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, _too_long,
-        on_request=frozenset({"turns", "finer"}),
+        on_request=frozenset({"turns", "finer", "together"}),
     ),
     "paper": Scale(
-        1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra", "turns", "finer"}), beside=2.0,
+        1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra", "turns", "finer", "together"}),
+        beside=2.0,
     ),
 }  # fmt: skip
 
@@ -199,13 +211,20 @@ def sets(point: Point, _: Workload | None, scale: Scale) -> Settings:
         **departure.sets,
         **((twin or {"ftl.reclaim_unit": "twin"}) if point.tbm else {"ftl.reclaim_unit": "block"}),
         "workload.volume": f"{capacities(point, scale):g}x",
-        **({"run.precondition.worn": WORN} if point.worn else {"run.precondition": "none"}),
+        **_start(point),
     }
+
+
+def _start(point: Point) -> Settings:
+    """The drive before the run."""
+    if point.setting == FULL:
+        return {"run.precondition.random": "1x"}
+    return {"run.precondition.worn": WORN} if point.worn else {"run.precondition": "none"}
 
 
 def base_of(point: Point) -> Point:
     """The saturated base that a load is a part of."""
-    return point._replace(tbm=False, setting="")
+    return point._replace(tbm=False, setting=FIGURE7)
 
 
 def waits_for(point: Point) -> Sequence[Point]:
@@ -267,9 +286,13 @@ def window(result: Result, between: tuple[float, float] | None = None) -> Window
     requests = s["reads"].astype(float) + s["writes"]
     seconds = float((s["end_s"] - s["start_s"]).sum())
     collections = float(s["gc_invocations"].sum())
-    volumes = at[rows]
     # A row is a step of the volume; the first begins where the row before it ended.
-    gb = float(np.diff(s["host_written_gb"]).sum()) * volumes.size / max(1, volumes.size - 1)
+    before = (series["axis"] == "volume") & (at <= between[0] + 1e-9)
+    gb = (
+        float(s["host_written_gb"].max() - series["host_written_gb"][before].max(initial=0.0))
+        if rows.any()
+        else 0.0
+    )
     return Window(
         iops=ratio(float(requests.sum()), seconds),
         response_us=_mean(s["latency_mean_us"], requests),
@@ -310,13 +333,52 @@ def _erasing(summary: Mapping[str, Any]) -> float:
     )
 
 
+COLUMNS = (
+    "capacities_written", "start_s", "end_s", "host_written_gb", "reads", "writes", "latency_mean_us", "gc_invocations",
+    "gc_moved_pages", "erases", "host_page_programs", "host_page_reads", "multiplane_program_fraction",
+    "multiplane_read_fraction",
+)  # fmt: skip
+"""Of the series, what windows are made of."""
+
+
+def _waiting(summary: Mapping[str, Any]) -> float | None:
+    """µs of a request that it waited for collections and their erases, as a mean; `None` if the run did not tell."""
+    parts, host = summary.get("latency_parts"), summary["host"]
+    if parts is None:
+        return None
+    waited = sum(
+        host[f"{op}s"] * sum(parts[op]["mean"]["parts_us"].get(part, 0.0) for part in ("gc", "gc_wait", "erase"))
+        for op in ("read", "write") if parts.get(op) is not None
+    )  # fmt: skip
+    return ratio(float(waited), float(host["reads"] + host["writes"]))
+
+
 class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
 
     FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
         "multiplane_erases": lambda s: s["flash"]["multiplane"]["erase_fraction"],
         "erasing_s_per_gb": _erasing,
+        "gc_wait_us": _waiting,
+        "response_us": lambda s: s["host"]["latency_us"]["mean"],
     }
+    SUMMARY = (
+        "flash.multiplane.erase_fraction", "utilisation.die.erase", "host.simulated_s", "host.bytes_written",
+        "host.latency_us.mean", "host.reads", "host.writes", "host.unmapped_reads", "waf_units",
+        "latency_parts.read.mean.parts_us", "latency_parts.write.mean.parts_us",
+    )  # fmt: skip
+
+    @classmethod
+    def reduced(cls, point: Point, result: Result) -> Mapping[str, Mapping[str, Any]]:
+        """The rows of each tenth of a capacity as one; the first in which there is a collection stays by itself."""
+        at = np.flatnonzero(result.series["axis"] == "volume")
+        written = result.series["capacities_written"][at]
+        tenth = np.ceil(np.round(10 * written, 6)).astype(int)
+        cuts = set((np.flatnonzero(np.diff(tenth)) + 1).tolist())
+        if (collecting := np.flatnonzero(result.series["gc_invocations"][at] > 0)).size:
+            cuts |= {int(collecting[0]), int(collecting[0]) + 1}
+        parts = np.split(at, sorted(cuts - {0, at.size}))
+        return {"series": study.joined(result.series, COLUMNS, parts)}
 
     def __init__(
         self,

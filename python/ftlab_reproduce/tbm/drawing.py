@@ -11,6 +11,7 @@ from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import GREY, legend, sheet, side_by_side
 from ftlab_reproduce.tbm.axes import (
     ALLOCATIONS,
+    FIGURE7,
     FRONTIER_WORKLOADS,
     LOAD_WORKLOAD,
     LOADS,
@@ -22,7 +23,7 @@ from ftlab_reproduce.tbm.axes import (
     window,
 )
 from ftlab_reproduce.tbm.claims import gain
-from ftlab_reproduce.tbm.traces import EXTRA_NAMES, MOVING_NAMES, PAPER_NAMES, SERIES_WORKLOAD
+from ftlab_reproduce.tbm.traces import EXTRA_NAMES, PAPER_NAMES, SERIES_WORKLOAD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,11 +129,6 @@ def paper_workloads(evidence: Evidence) -> list[str]:
     return [name for name in evidence.workloads if name in PAPER_NAMES]
 
 
-def moving_workloads(evidence: Evidence) -> list[str]:
-    """Those with so much data that collections move pages."""
-    return [name for name in evidence.workloads if name in MOVING_NAMES]
-
-
 def extra_workloads(evidence: Evidence) -> list[str]:
     """Real traces that are not the paper's."""
     return [name for name in evidence.workloads if name in EXTRA_NAMES]
@@ -158,7 +154,9 @@ def bars(workloads: Callable[[Evidence], Sequence[str]]) -> Callable[[Evidence],
 
 
 def _has_bars(evidence: Evidence, name: str) -> bool:
-    return all(Point(name, a, tbm) in evidence.results for a in ALLOCATIONS for tbm in (False, True))
+    return all(
+        Point(name, a, tbm, setting=FIGURE7) in evidence.results for a in ALLOCATIONS for tbm in (False, True)
+    )
 
 
 def _draw_bars(panel: Axes, evidence: Evidence, names: Sequence[str], key: str) -> None:
@@ -166,7 +164,8 @@ def _draw_bars(panel: Axes, evidence: Evidence, names: Sequence[str], key: str) 
     places, width = side_by_side(np.arange(len(names)), len(ALLOCATIONS))
     for i, (at, allocation) in enumerate(zip(places, ALLOCATIONS, strict=True)):
         pairs = [
-            [getattr(evidence.at(Point(n, allocation, tbm)), key) for tbm in (False, True)] for n in names
+            [getattr(evidence.at(Point(n, allocation, tbm, setting=FIGURE7)), key) for tbm in (False, True)]
+            for n in names
         ]
         heights = [after / before if before else float("nan") for before, after in pairs]
         drawn = panel.bar(at, heights, width, color=COLOURS[i], label=f"{allocation}+TBM")

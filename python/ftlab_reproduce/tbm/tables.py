@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ftlab.results import text
 from ftlab_reproduce.study import tabled
 from ftlab_reproduce.tbm.axes import (
     ALLOCATIONS,
+    FIGURE7,
     FINER_LOADS,
+    FULL,
     LETTER_QUEUED,
     LOAD_WORKLOAD,
     LOADS,
@@ -19,6 +21,8 @@ from ftlab_reproduce.tbm.axes import (
     SINGLE,
     STATED_LOAD,
     TO_THE_LETTER,
+    WAITS,
+    WAITS_AT_PACE,
     Evidence,
     Point,
     long_term,
@@ -35,7 +39,9 @@ from ftlab_reproduce.tbm.traces import (
 )
 
 
-def _gain(evidence: Evidence, name: str, allocation: str, figure: str = "iops", setting: str = "") -> str:
+def _gain(
+    evidence: Evidence, name: str, allocation: str, figure: str = "iops", setting: str = FIGURE7
+) -> str:
     try:
         return f"{gain(figure, allocation, evidence, name, setting):+.1f} %"
     except KeyError:
@@ -46,22 +52,74 @@ def _share(value: float) -> str:
     return text.percent(value, 1)
 
 
+HEAD = [
+    "workload", "pages moved for each of the host's, D", "multi-plane writes: D", "D+TBM", "F2", "F2+TBM", "IOPS of F",
+    "D", "F2", "F+TBM", "D+TBM", "F2+TBM", "response time saved: F+TBM", "D+TBM", "F2+TBM",
+]  # fmt: skip
+
+
+def _gains(setting: str) -> Callable[[Evidence], Iterator[list[str]]]:
+    """A row for each workload, under one of the settings."""
+
+    def rows(evidence: Evidence) -> Iterator[list[str]]:
+        for name in workloads_of(evidence, PAPER_NAMES, setting):
+            points = {
+                (a, tbm): Point(name, a, tbm, setting=setting) for a in ALLOCATIONS for tbm in (False, True)
+            }
+            if not set(points.values()) <= set(evidence.results):
+                continue
+            at = {key: evidence.at(point) for key, point in points.items()}
+            yield [
+                evidence.named(name),
+                text.figure(at["D", False].gc_cost),
+                *(_share(at[a, tbm].multiplane_writes) for a in ("D", "F2") for tbm in (False, True)),
+                *(text.count(at[a, False].iops) for a in ALLOCATIONS),
+                *(_gain(evidence, name, a, setting=setting) for a in ALLOCATIONS),
+                *(_gain(evidence, name, a, "response_us", setting) for a in ALLOCATIONS),
+            ]
+
+    return rows
+
+
+gains = tabled("Figure 7: a worn drive, closed loop, Algorithm 2 to the letter", HEAD)(_gains(FIGURE7))
+gathered = tabled("The same with two lone pages moved at once, and reads that pass between copies", HEAD)(
+    _gains("")
+)
+
+
 @tabled(
-    "Figure 7: a worn drive, closed loop",
-    ["workload", "pages moved for each of the host's, D", "multi-plane writes: D", "D+TBM", "F2", "F2+TBM", "IOPS of F",
-     "D", "F2", "F+TBM", "D+TBM", "F2+TBM", "response time saved: F+TBM", "D+TBM", "F2+TBM"],
+    "A full drive (filled in order, then written at random once over), Algorithm 2 to the letter, D",
+    ["workload", "pages moved for each of the host's: D", "D+TBM", "change", "multi-plane writes: D", "D+TBM",
+     "IOPS of D", "D+TBM"],
 )  # fmt: skip
-def gains(evidence: Evidence) -> Iterator[list[str]]:
-    for name in workloads_of(evidence, PAPER_NAMES):
-        at = {(a, tbm): evidence.at(Point(name, a, tbm)) for a in ALLOCATIONS for tbm in (False, True)}
+def full(evidence: Evidence) -> Iterator[list[str]]:
+    for name in workloads_of(evidence, PAPER_NAMES, FULL):
+        base, twin = (evidence.at(Point(name, "D", tbm, setting=FULL)) for tbm in (False, True))
         yield [
-            evidence.named(name),
-            text.figure(at["D", False].gc_cost),
-            *(_share(at[a, tbm].multiplane_writes) for a in ("D", "F2") for tbm in (False, True)),
-            *(text.count(at[a, False].iops) for a in ALLOCATIONS),
-            *(_gain(evidence, name, a) for a in ALLOCATIONS),
-            *(_gain(evidence, name, a, "response_us") for a in ALLOCATIONS),
-        ]
+            evidence.named(name), *(f"{at.gc_cost:.2f}" for at in (base, twin)),
+            f"{100 * (twin.gc_cost / base.gc_cost - 1):+.1f} %",
+            *(_share(at.multiplane_writes) for at in (base, twin)), text.count(base.iops),
+            _gain(evidence, name, "D", setting=FULL),
+        ]  # fmt: skip
+
+
+@tabled(
+    "What requests wait for, D: µs of a request for collections and their erases",
+    ["workload", "requests come", "D", "D+TBM", "part of D's response time", "of D+TBM's"],
+)
+def waits(evidence: Evidence) -> Iterator[list[str]]:
+    for setting in (WAITS, WAITS_AT_PACE):
+        for name in workloads_of(evidence, PAPER_NAMES, setting):
+            points = [Point(name, "D", tbm, setting=setting) for tbm in (False, True)]
+            of = {
+                key: [evidence.figure(point, key) for point in points]
+                for key in ("gc_wait_us", "response_us")
+            }
+            yield [
+                evidence.named(name), "with a full queue" if setting == WAITS else "at their own pace",
+                *(text.figure(value) for value in of["gc_wait_us"]),
+                *(text.percent(wait / whole) for wait, whole in zip(*of.values(), strict=True)),
+            ]  # fmt: skip
 
 
 @tabled(
@@ -85,7 +143,7 @@ def loads(evidence: Evidence) -> Iterator[list[str]]:
 )
 def costs(evidence: Evidence) -> Iterator[list[str]]:
     for name in workloads_of(evidence, (*PAPER_NAMES, *MOVING_NAMES)):
-        both = [evidence.at(Point(name, "D", tbm)).gc_cost for tbm in (False, True)]
+        both = [evidence.at(Point(name, "D", tbm, setting=FIGURE7)).gc_cost for tbm in (False, True)]
         change = cost(evidence, name)
         yield [
             evidence.named(name),
@@ -112,7 +170,7 @@ def losses(evidence: Evidence) -> Iterator[list[str]]:
         yield [
             evidence.named(name),
             f"{evidence.at(base).gc_cost:.4f}",
-            _gain(evidence, name, "D"),
+            _gain(evidence, name, "D", setting=""),
             f"{evidence.gain('iops', together, alone):+.1f} %" if alone in evidence.results else text.ABSENT,
             _gain(evidence, name, "D", setting=READS_WAIT),
             _gain(evidence, name, "D", setting=TO_THE_LETTER),
