@@ -208,8 +208,8 @@ def test_a_whole_reproduction_on_a_tiny_device(
     assert (document["paper"], document["scale"]) == ("rcftl", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
     expected = {statement.id for statement in STUDY.statements if not statement.id.endswith("-captured")}
-    # Too little is written to lose anything.
-    assert measured == expected - {"by-construction-unrestricted"}
+    # Too little is written to lose anything, or to move a page.
+    assert measured >= expected - {"by-construction-unrestricted", "by-construction-retention"}
     for experiment in STUDY.experiments.values():
         for name in experiment.pictures:
             assert (out / f"{name}.png").stat().st_size > 10_000

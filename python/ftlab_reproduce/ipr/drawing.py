@@ -121,8 +121,10 @@ def figure11(evidence: Evidence) -> Figure | None:
 def quotas(evidence: Evidence) -> Figure:
     """Where the quota binds."""
     settings = sorted({"": 0.15, **QUOTAS}.items(), key=lambda item: item[1])
-    tightest = settings[0][0]
-    names = [name for name in (*VARIED, *BOUND) if Point(name, "IPR", tightest) in evidence.results]
+    names = [
+        name for name in (*VARIED, *BOUND)
+        if all(Point(name, s, setting) in evidence.results for s in ("HotLD", "IPR") for setting, _ in settings)
+    ]  # fmt: skip
     figure, (panels,) = sheet(11, 3.6, columns=len(names))
     for panel, name in zip(panels, names, strict=True):
         base = evidence.figure(Point(name, "Baseline"), "rrgc")
