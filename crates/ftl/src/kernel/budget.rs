@@ -2,8 +2,8 @@
 
 use base::{Domain, Geometry};
 
-use super::Kernel;
 use super::streams::{AXES, Axis, Streams};
+use super::{Kernel, Stream};
 
 /// The needs of a mechanism in every domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,16 +144,28 @@ impl Kernel {
         if !self.budget.empties_beside || !self.streams.split_victims() {
             return false;
         }
-        let (free, slots) = (self.free(domain), self.budget.slots);
-        self.streams.sets().any(|set| {
-            let (mut streams, mut open) = (0, 0);
-            for stream in set {
-                streams += 1;
-                open +=
-                    self.frontier(domain, stream).map_or(0, |frontier| slots.saturating_sub(frontier.slot.number()));
-            }
-            free <= streams && free * slots + open <= streams * slots + self.wordlines.most_open()
+        let free = self.free(domain);
+        // Of each set so many units are lacking. Few frontiers have to be looked at until more slots are open than that.
+        self.streams.sets().iter().any(|&set| match set.count_ones().checked_sub(free) {
+            Some(lacking) => !self.has_open(domain, set, lacking * self.budget.slots + self.wordlines.most_open()),
+            None => false,
         })
+    }
+
+    /// True if the frontiers of a set of streams have more than so many slots open.
+    fn has_open(&self, domain: Domain, mut set: u64, most: u32) -> bool {
+        let mut open = 0;
+        while set != 0 {
+            let stream = Stream::new(set.trailing_zeros() as usize);
+            let slots =
+                self.frontier(domain, stream).map_or(0, |it| self.budget.slots.saturating_sub(it.slot.number()));
+            open += slots;
+            if open > most {
+                return true;
+            }
+            set &= set - 1;
+        }
+        false
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) struct Streams {
     next_lsb: Vec<u16>,
     /// A bit for each stream whose units come from an offset on, and that offset.
     high: (u64, u32),
+    /// See [`Streams::sets`].
+    sets: Vec<u64>,
 }
 
 impl Streams {
@@ -93,6 +95,9 @@ impl Streams {
         });
         let splits = axes.iter().any(|axis| axis.splits);
         let by_victim = axes.iter().position(|axis| axis.by_victim);
+        let set_of = |stream: usize| by_victim.map_or(0, |axis| stream / strides[axis] % axes[axis].classes);
+        let mut sets = vec![0; by_victim.map_or(1, |axis| axes[axis].classes)];
+        (0..data).for_each(|stream| sets[set_of(stream)] |= 1 << stream);
         Streams {
             strides,
             classes: axes.map(|axis| axis.classes),
@@ -104,6 +109,7 @@ impl Streams {
             lsb_only,
             next_lsb: if lsb_only == 0 { Vec::new() } else { next_lsb() },
             high,
+            sets,
         }
     }
 
@@ -168,10 +174,10 @@ impl Streams {
         self.by_victim.is_some()
     }
 
-    /// Streams of data in sets: the pages of one victim go to streams of one set.
-    pub(crate) fn sets(&self) -> impl Iterator<Item = impl Iterator<Item = Stream>> {
-        let (axis, sets) = self.by_victim.map_or((0, 1), |axis| (axis, self.classes[axis]));
-        (0..sets).map(move |set| self.all_of_data().filter(move |&stream| sets == 1 || self.class(stream, axis) == set))
+    /// Streams of data in sets, a bit for each stream: the pages of one victim go to streams of one set.
+    #[inline]
+    pub(crate) fn sets(&self) -> &[u64] {
+        &self.sets
     }
 
     /// That of the map's pages.
@@ -235,6 +241,10 @@ mod tests {
         assert_eq!(full.collect::<Vec<_>>(), [3, 4, 5, 6]);
         let after_first = |number| streams.slot_after(Stream::new(number), Slot::FIRST).number();
         assert_eq!((after_first(1), after_first(4)), (2, 1));
+        assert_eq!(streams.sets(), [0b11_1111]);
+        let by_victim = Axis { classes: 2, by_victim: true, ..Axis::ONE };
+        let axes = [regions, by_victim, Axis::ONE, Axis::ONE, Axis::ONE];
+        assert_eq!(Streams::new(axes, true, true, Vec::new).sets(), [0b00_0111, 0b11_1000]);
     }
 
     #[test]

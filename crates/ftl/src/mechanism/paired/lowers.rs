@@ -75,8 +75,7 @@ impl Lowers {
             self.put_done_behind(kernel);
             let done = &mut self.done;
             self.open.retain(|lower| {
-                let (of, lower_slot) = kernel.geometry().unit_and_slot(lower.at);
-                let completed = of == unit && is_below(kernel, lower_slot, slot);
+                let completed = slot_in(kernel, unit, lower.at).is_some_and(|lower| is_below(kernel, lower, slot));
                 if completed {
                     done.push(*lower);
                 }
@@ -106,10 +105,8 @@ impl Lowers {
     /// The lower pages that a program at a page puts at risk.
     pub(super) fn below<'a>(&'a self, kernel: &'a Kernel, at: Ppn) -> impl Iterator<Item = Lower> + 'a {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
-        let is_of_it = move |lower: &&Lower| {
-            let (of, lower_slot) = kernel.geometry().unit_and_slot(lower.at);
-            of == unit && is_below(kernel, lower_slot, slot)
-        };
+        let is_of_it =
+            move |lower: &&Lower| slot_in(kernel, unit, lower.at).is_some_and(|lower| is_below(kernel, lower, slot));
         self.open.iter().filter(is_of_it).copied()
     }
 
@@ -200,8 +197,15 @@ fn is_below(kernel: &Kernel, lower: Slot, slot: Slot) -> bool {
     if is_by_row(kernel) { wordlines.share_with_row(lower, slot) } else { wordlines.share(lower, slot) }
 }
 
+/// The slot of a page in a unit, if it is there. Most are not, which takes no division.
+#[inline]
+fn slot_in(kernel: &Kernel, unit: Unit, page: Ppn) -> Option<Slot> {
+    let offset = page.0.wrapping_sub(kernel.geometry().ppn(unit, Slot::FIRST).0);
+    (offset < kernel.geometry().unit_slots()).then_some(Slot::new(offset))
+}
+
 /// True if a page is in a unit.
 #[inline]
 fn lies_in(kernel: &Kernel, page: Ppn, unit: Unit) -> bool {
-    kernel.geometry().unit_of(page) == unit
+    slot_in(kernel, unit, page).is_some()
 }
