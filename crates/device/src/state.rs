@@ -11,7 +11,7 @@ use base::{Geometry, Lpn, Page, PageLayout, ParamValue, Ppn, bulk};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::allocation::GroupedNamespace;
-use ftl::{ArrayView, Keeping, Policies, Saved};
+use ftl::{ArrayView, Keeping, Maps, Policies, Saved};
 use nand::BlockState;
 use postcard::{de_flavors, ser_flavors};
 use serde::de::DeserializeOwned;
@@ -21,11 +21,10 @@ use crate::device::{Device, policies};
 use crate::errors::RunError;
 use crate::flash::{Flash, Stamp};
 
-const MAGIC: &[u8; 8] = b"ftlabstD";
+const MAGIC: &[u8; 8] = b"ftlabstE";
 
 /// The bytes that states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
-const NONE: u32 = u32::MAX;
 const NOT_ALIKE: &str = "the array is not filled as the map says";
 
 /// Bytes that a save takes beside the device: a copy of what the array remembers.
@@ -289,6 +288,10 @@ impl ArrayView for Filled<'_> {
         true
     }
 
+    fn is_of_file(&self) -> bool {
+        true
+    }
+
     fn is_lsb_only(&self, at: Ppn) -> Option<bool> {
         self.0.is_lsb_only(at)
     }
@@ -343,12 +346,12 @@ pub(crate) fn read_parts(input: &mut impl Read, shape: &StateShape) -> Option<(S
     let geometry = &shape.geometry;
     let (pages, blocks, units) = (geometry.pages(), u64::from(geometry.blocks()), u64::from(geometry.units()));
     let active = geometry.domains() as usize * shape.streams;
-    let maps = shape.logical_pages as u64 + pages;
-    // Each map has its length besides. A unit has four numbers, and those of one that is kept; an active block has two and says whether there is one.
-    let numbers = NUMBER * (units * 7 + active as u64 * 3 + shape.of_mechanisms) + lengths(maps * 4);
-    let saved: Saved<'static> = read_message(input, numbers, maps * 4 + 8)?;
-    let is_of_shape = saved.map.len() == shape.logical_pages
-        && saved.reverse.len() as u64 == pages
+    let (of_maps, chunks) = Maps::bytes(pages);
+    // A unit has four numbers, and those of one that is kept; an active block has two and says whether there is one.
+    let numbers = NUMBER * (units * 7 + active as u64 * 3 + shape.of_mechanisms) + 2 * NUMBER * chunks + lengths(0);
+    let saved: Saved<'static> = read_message(input, numbers, of_maps)?;
+    let is_of_shape = saved.maps.map.len() == shape.logical_pages
+        && saved.maps.reverse.len() as u64 == pages
         && [&*saved.erases, &saved.closed_at, &saved.filled_by].iter().all(|array| array.len() as u64 == units)
         && [0, units].contains(&(saved.more_wear.len() as u64))
         && saved.frontiers.len() == active
@@ -420,9 +423,6 @@ impl<'de, R: Read + 'de> de_flavors::Flavor<'de> for Limited<'de, R> {
 /// True if every number names something that exists, so that the deeper checks can follow it.
 fn plausible(saved: &Saved<'_>, shape: &StateShape) -> bool {
     let (geometry, streams) = (&shape.geometry, shape.streams);
-    let below = |words: &engine::FlatMap, limit: u64| {
-        words.range(0..words.len()).all(|word| word == NONE || u64::from(word) < limit)
-    };
     let mut open = std::collections::BTreeSet::new();
     let frontiers = saved.frontiers.iter().enumerate().all(|(index, frontier)| {
         frontier.is_none_or(|(unit, slot)| {
@@ -436,10 +436,7 @@ fn plausible(saved: &Saved<'_>, shape: &StateShape) -> bool {
     let kept = saved.kept.iter().all(|kept| {
         kept.unit.number() < geometry.units() && kept.filled <= geometry.end_slot() && open.insert(kept.unit)
     });
-    kept && below(&saved.map, geometry.pages())
-        && below(&saved.reverse, saved.map.len() as u64)
-        && frontiers
-        && saved.filled_by.iter().all(|&stream| (stream as usize) < streams)
+    kept && frontiers && saved.filled_by.iter().all(|&stream| (stream as usize) < streams)
 }
 
 /// True if the array is filled as the FTL thinks, with counts that a device can reach, and free units where

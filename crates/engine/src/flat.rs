@@ -110,13 +110,6 @@ impl FlatMap {
     pub fn stored_mut(&mut self) -> &mut [u32] {
         &mut self.0
     }
-
-    /// Sets words from one on, as [`FlatMap::chunks`] has them. Returns whether there are so many.
-    pub fn set_stored(&mut self, first: usize, words: impl ExactSizeIterator<Item = u32>) -> bool {
-        let Some(place) = self.0.get_mut(first..).and_then(|rest| rest.get_mut(..words.len())) else { return false };
-        place.iter_mut().zip(words).for_each(|(place, word)| *place = word);
-        true
-    }
 }
 
 impl Clone for FlatMap {

@@ -40,7 +40,7 @@ pub use crate::facade::{
 };
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_PAGES};
-pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why, page_of, write_of};
+pub use crate::kernel::{IDENTITY, Keeping, Kept, Maps, Saved, Why, page_of, write_of};
 pub use crate::mechanism::{
     dftl, disturb, forwarding as schedule, migration, paired, renewal, retirement, separation, slc, wear,
 };

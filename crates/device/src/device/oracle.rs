@@ -466,7 +466,7 @@ mod canary {
     #[test]
     fn a_map_entry_that_points_elsewhere_is_seen() {
         let (config, mut device) = aged("none");
-        tamper(&config, &mut device, |saved| swap(saved.map.to_mut(), 7, 8));
+        tamper(&config, &mut device, |saved| swap(saved.maps.map.to_mut(), 7, 8));
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
         assert_caught(|| device.read_now(Lpn(7), 1), "a read of LPN 7 returned the data of LPN 8");
@@ -476,9 +476,9 @@ mod canary {
     fn two_pages_exchanged_with_their_way_back_are_seen_by_their_data() {
         let (config, mut device) = aged("none");
         tamper(&config, &mut device, |saved| {
-            let (a, b) = (saved.map.get(7) as usize, saved.map.get(8) as usize);
-            swap(saved.map.to_mut(), 7, 8);
-            swap(saved.reverse.to_mut(), a, b);
+            let (a, b) = (saved.maps.map.get(7) as usize, saved.maps.map.get(8) as usize);
+            swap(saved.maps.map.to_mut(), 7, 8);
+            swap(saved.maps.reverse.to_mut(), a, b);
         });
         device.check_state();
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
@@ -488,8 +488,8 @@ mod canary {
     fn a_page_that_stays_valid_after_its_overwrite_is_seen() {
         let (config, mut device) = aged("none");
         tamper(&config, &mut device, |saved| {
-            let stale = saved.reverse.range(0..64).position(|lpn| lpn == u32::MAX).unwrap();
-            saved.reverse.to_mut().set(stale, 7);
+            let stale = saved.maps.reverse.range(0..64).position(|lpn| lpn == u32::MAX).unwrap();
+            saved.maps.reverse.to_mut().set(stale, 7);
         });
         assert_caught(|| device.check_state(), "physical pages are valid");
     }
@@ -497,7 +497,7 @@ mod canary {
     #[test]
     fn a_map_entry_past_the_device_is_seen() {
         let (config, mut device) = aged("none");
-        tamper(&config, &mut device, |saved| saved.map.to_mut().set(7, u32::MAX - 1));
+        tamper(&config, &mut device, |saved| saved.maps.map.to_mut().set(7, u32::MAX - 1));
         assert_caught(|| device.check_state(), "LPN 7 maps past the device");
     }
 

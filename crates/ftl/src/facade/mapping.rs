@@ -186,6 +186,11 @@ pub trait ArrayView {
     /// True if a page is programmed, or waits for that.
     fn is_programmed(&self, at: Ppn) -> bool;
 
+    /// True if map and reverse map were made of one another just now, from a file, whose pages are looked at apart.
+    fn is_of_file(&self) -> bool {
+        false
+    }
+
     /// True if the block of a page is one of which only LSB pages are used; `None`: nothing is programmed in it.
     fn is_lsb_only(&self, at: Ppn) -> Option<bool>;
 }

@@ -7,7 +7,7 @@ use base::{Domain, Slot, Unit};
 use engine::FlatMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Density, Frontier, Job, Kernel, NONE, Stream, Why, shape_of};
+use super::{Density, Frontier, Job, Kernel, Maps, NONE, Stream, Why, shape_of};
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, UnitRecord, UnitState};
 use crate::{OutOfMemory, Policies};
@@ -16,12 +16,8 @@ use crate::{OutOfMemory, Policies};
 /// in a state file, whose reader checks it.
 #[derive(Serialize, Deserialize)]
 pub struct Saved<'a> {
-    /// PPN by LPN.
-    #[serde(with = "super::flat_words")]
-    pub map: Cow<'a, FlatMap>,
-    /// LPN by PPN.
-    #[serde(with = "super::flat_words")]
-    pub reverse: Cow<'a, FlatMap>,
+    /// What is where.
+    pub maps: Maps<'a>,
     /// Erases by unit.
     pub erases: Cow<'a, [u32]>,
     /// By unit, wear besides one P/E cycle for each erase, in thousandths of a cycle; empty where there is none.
@@ -85,8 +81,7 @@ impl Saved<'_> {
     pub fn into_owned(self) -> Saved<'static> {
         let own = |array: Cow<'_, [u32]>| Cow::Owned(array.into_owned());
         Saved {
-            map: Cow::Owned(self.map.into_owned()),
-            reverse: Cow::Owned(self.reverse.into_owned()),
+            maps: self.maps.into_owned(),
             erases: own(self.erases),
             more_wear: self.more_wear,
             closed_at: own(self.closed_at),
@@ -110,8 +105,7 @@ impl Kernel {
         let domains = self.geometry.all_domains();
         let frontiers = domains.flat_map(|domain| streams.clone().map(move |stream| self.frontier(domain, stream)));
         Saved {
-            map: Cow::Borrowed(&self.map),
-            reverse: Cow::Borrowed(&self.reverse),
+            maps: Maps { map: Cow::Borrowed(&self.map), reverse: Cow::Borrowed(&self.reverse) },
             erases: Cow::Borrowed(&self.erases),
             more_wear: self.more_wear.clone(),
             closed_at: Cow::Borrowed(&self.closed_at),
@@ -141,8 +135,9 @@ impl Kernel {
     /// # Errors
     /// When the maps do not fit in memory.
     pub(crate) fn restore(&mut self, saved: &mut Saved<'_>) -> Result<(), OutOfMemory> {
-        self.map = std::mem::replace(&mut saved.map, Cow::Owned(no_map()?)).into_owned();
-        self.reverse = std::mem::replace(&mut saved.reverse, Cow::Owned(no_map()?)).into_owned();
+        let none = Maps { map: Cow::Owned(no_map()?), reverse: Cow::Owned(no_map()?) };
+        let Maps { map, reverse } = std::mem::replace(&mut saved.maps, none).into_owned();
+        (self.map, self.reverse) = (map.into_owned(), reverse.into_owned());
         self.erases.copy_from_slice(&saved.erases);
         self.more_wear = std::mem::take(&mut saved.more_wear);
         self.closed_at.copy_from_slice(&saved.closed_at);
