@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::child::Measurement;
-use crate::features::{DriveRun, DriveState, FeatureRun};
+use crate::features::{Dies, DriveRun, DriveState, FeatureRun, LOADED};
 use crate::mechanisms::{self, Mechanism, MechanismRun};
 use crate::run::RunPart;
 use crate::{Failure, drive_floor, floor, limit, probe, run, traces};
@@ -162,6 +162,10 @@ pub(crate) enum Case {
     DriveFloor(Mix),
     /// The full device filled and overwritten once at random.
     Precondition,
+    /// A drive of today at its full size, aged as its preset says.
+    AgeDrive,
+    /// Reading the state of a drive.
+    LoadState,
     /// Reading a trace of that format.
     Trace(traces::WrittenFormat),
     /// Brings a device to its steady state; not reported.
@@ -175,6 +179,9 @@ pub(crate) enum Case {
     /// Writes a trace; not reported.
     TraceFile(traces::WrittenFormat),
 }
+
+/// The drive whose ageing at full size is measured.
+const AGED_DRIVE: &str = "client-tlc";
 
 /// Queue depth of the workloads of record.
 const DEPTH: u32 = 32;
@@ -209,10 +216,12 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     cases.extend(FeatureRun::all().into_iter().map(Case::Feature));
     cases.extend([Mix::Write, Mix::Mixed].map(Case::DriveFloor));
     cases.extend(DriveRun::all().map(Case::Drive));
+    cases.push(Case::LoadState);
     if !quick {
         let (choices, depth) = (FtlSet::Static, DEPTH);
         cases.push(Case::Run(EngineRun { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
-        cases.push(Case::Precondition);
+        cases.extend([Dies::Few, Dies::Many].map(|dies| Case::Drive(DriveRun::over(dies))));
+        cases.extend([Case::Precondition, Case::AgeDrive]);
     }
     cases.extend(traces::WrittenFormat::ALL.map(Case::Trace));
     cases
@@ -256,6 +265,8 @@ impl Case {
             Case::Drive(run) => run.name(),
             Case::DriveFloor(mix) => format!("floor-client-tlc-small-{}", mix.name()),
             Case::Precondition => "precondition-240g".into(),
+            Case::AgeDrive => format!("precondition-{AGED_DRIVE}"),
+            Case::LoadState => format!("load-{}", LOADED.name()),
             Case::Trace(format) => format!("trace-{}", format.name()),
             Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
             Case::MechanismState(mechanism) => format!("state-24g-{}", mechanism.name()),
@@ -283,6 +294,7 @@ impl Case {
             Case::Feature(run) if run.ages() => Some(Case::FeatureState(run)),
             Case::Feature(_) => Some(Case::State(Size::Small, FtlSet::Static)),
             Case::Drive(run) => Some(Case::DriveState(run.state())),
+            Case::LoadState => Some(Case::DriveState(LOADED)),
             Case::Trace(format) => Some(Case::TraceFile(format)),
             _ => None,
         }
@@ -296,6 +308,7 @@ impl Case {
     /// Host requests, of a row of the engine or of the floor of a drive.
     pub(crate) fn requests(&self) -> Option<u64> {
         match self {
+            Case::LoadState => Some(1),
             Case::Run(run) => Some(run::requests(run)),
             Case::Mechanism(run) => Some(run.requests()),
             Case::Feature(run) => Some(run.requests()),
@@ -320,6 +333,8 @@ impl Case {
             Case::Drive(run) => run.measure(&needed, requests)?,
             Case::DriveFloor(mix) => drive_floor::measure(*mix, requests)?,
             Case::Precondition => run::precondition()?,
+            Case::AgeDrive => run::age_drive(AGED_DRIVE)?,
+            Case::LoadState => LOADED.load(&needed, false)?,
             Case::Trace(format) => traces::read(*format, &needed)?,
             Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,
             Case::MechanismState(mechanism) => mechanisms::age(*mechanism, &self.file(scratch))?,
@@ -336,6 +351,7 @@ impl Case {
         match self {
             Case::Drive(run) => run.count(&Case::DriveState(run.state()).file(scratch), part),
             Case::DriveFloor(mix) => drive_floor::count(*mix, part.requests),
+            Case::LoadState => LOADED.load(&Case::DriveState(LOADED).file(scratch), true),
             _ => Err(Failure(format!("`--count-from` is for drives, and `{}` is none", self.name()))),
         }
     }

@@ -160,22 +160,61 @@ impl DriveLoad {
     }
 }
 
+/// Dies over which a drive of 432 GiB of flash is spread, in place of its preset's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dies {
+    /// 32, the number of the preset.
+    Few,
+    /// 512.
+    Many,
+}
+
+impl Dies {
+    fn name(self) -> &'static str {
+        match self {
+            Dies::Few => "-432g-32-dies",
+            Dies::Many => "-432g-512-dies",
+        }
+    }
+
+    fn settings(self) -> [String; 4] {
+        let (channels, chips, blocks) = match self {
+            Dies::Few => (8, 4, 384),
+            Dies::Many => (32, 16, 24),
+        };
+        [
+            format!("device.channels={channels}"),
+            format!("device.chips_per_channel={chips}"),
+            format!("device.blocks_per_plane={blocks}"),
+            "device.user_capacity=320GiB".into(),
+        ]
+    }
+}
+
 /// A drive in its state of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DriveState {
     preset: &'static str,
+    dies: Option<Dies>,
     /// A map unit is a flash page.
     has_pages: bool,
 }
 
 impl DriveState {
     pub(crate) fn name(self) -> String {
-        format!("state-{}{}", self.preset, if self.has_pages { "-page" } else { "" })
+        let dies = self.dies.map_or("", Dies::name);
+        format!("state-{}{dies}{}", self.preset, if self.has_pages { "-page" } else { "" })
     }
 
     fn settings(self) -> Vec<String> {
         let pages: &[&str] = if self.has_pages { &["ftl.map_unit=page", "workload.request_size=16KiB"] } else { &[] };
-        pages.iter().map(|set| (*set).to_owned()).collect()
+        let dies = self.dies.into_iter().flat_map(Dies::settings);
+        pages.iter().map(|set| (*set).to_owned()).chain(dies).collect()
+    }
+
+    /// Loads the state from a file. The figures are those of it alone; callgrind counts its instructions where it `is_counted`.
+    pub(crate) fn load(self, path: &Path, is_counted: bool) -> Result<Measurement, Failure> {
+        run::load_state(self.preset, self.settings(), path, is_counted)
     }
 
     /// Ages the drive as its preset says, and saves it.
@@ -188,8 +227,12 @@ impl DriveState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DriveRun {
     preset: &'static str,
+    dies: Option<Dies>,
     load: DriveLoad,
 }
+
+/// The state that the row of loads reads.
+pub(crate) const LOADED: DriveState = DriveState { preset: DriveRun::PRESETS[0], dies: None, has_pages: false };
 
 impl DriveRun {
     /// The presets of drives, with a part of their blocks.
@@ -206,22 +249,27 @@ impl DriveRun {
     pub(crate) fn all() -> impl Iterator<Item = DriveRun> {
         let of_all = DriveRun::PRESETS.into_iter().flat_map(|preset| DriveLoad::ALL.map(|load| (preset, load)));
         let light = [DriveLoad::Single, DriveLoad::Paced].map(|load| (DriveRun::PRESETS[0], load));
-        of_all.chain(light).map(|(preset, load)| DriveRun { preset, load })
+        of_all.chain(light).map(|(preset, load)| DriveRun { preset, dies: None, load })
+    }
+
+    /// The first drive with as much flash on few dies or on many, under writes.
+    pub(crate) fn over(dies: Dies) -> DriveRun {
+        DriveRun { preset: DriveRun::PRESETS[0], dies: Some(dies), load: DriveLoad::Write }
     }
 
     /// The drive that has a floor, under a mix.
     pub(crate) fn of_floor(mix: Mix) -> DriveRun {
         let load = if mix == Mix::Mixed { DriveLoad::Mixed } else { DriveLoad::Write };
-        DriveRun { preset: DriveRun::PRESETS[0], load }
+        DriveRun { preset: DriveRun::PRESETS[0], dies: None, load }
     }
 
     pub(crate) fn name(self) -> String {
-        format!("timed-{}-{}", self.preset, self.load.name())
+        format!("timed-{}{}-{}", self.preset, self.dies.map_or("", Dies::name), self.load.name())
     }
 
     /// The state that it starts from.
     pub(crate) fn state(self) -> DriveState {
-        DriveState { preset: self.preset, has_pages: self.load.has_pages() }
+        DriveState { preset: self.preset, dies: self.dies, has_pages: self.load.has_pages() }
     }
 
     /// Host requests: some seconds of CPU time. Those of drives with a pseudo-SLC cache have 1 MiB, as their presets say.
@@ -286,7 +334,7 @@ mod tests {
 
     #[test]
     fn every_small_preset_with_a_link_is_a_drive() {
-        let setup = |preset, load| DriveRun { preset, load }.setup(Path::new("device.state"));
+        let setup = |preset, load| DriveRun { preset, dies: None, load }.setup(Path::new("device.state"));
         let has_link =
             |name: &&'static str| configuration(&setup(name, DriveLoad::Mixed), 1).unwrap().host.link.is_some();
         let small = config::PRESETS.iter().map(|preset| preset.name).filter(|name| name.ends_with("-small"));
@@ -296,7 +344,7 @@ mod tests {
 
     #[test]
     fn every_drive_has_a_configuration_that_is_accepted() {
-        for run in DriveRun::all() {
+        for run in DriveRun::all().chain([Dies::Few, Dies::Many].map(DriveRun::over)) {
             let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
             assert_eq!(
                 config.host.replay == config::model::Replay::Open,

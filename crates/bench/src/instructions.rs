@@ -4,7 +4,8 @@
 //! the operations is what the measured part costs: start, preconditioning and report are the same in both, and drop out.
 //! Unlike times, the figure does not depend on what else the machine does.
 //!
-//! A drive first fills its write buffer, so it runs once, and valgrind counts in a part of the run alone ([`crate::callgrind`]).
+//! A drive first fills its write buffer, so it runs once, and valgrind counts in a part of the run alone ([`crate::callgrind`]). So it does
+//! where a state is read.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,6 +27,7 @@ pub(crate) fn count(name: &str) -> Result<(), Failure> {
     match case {
         Case::Drive(run) => of_requests(&case, &scratch.0, run.step()),
         Case::DriveFloor(_) => of_requests(&case, &scratch.0, STEP),
+        Case::LoadState => of_units(&case, &scratch.0),
         _ => of_operations(&case, &scratch.0),
     }
 }
@@ -64,6 +66,20 @@ fn of_requests(case: &Case, scratch: &Path, requests: u64) -> Result<(), Failure
     ];
     let found = named.iter().filter_map(|(figure, name)| Some(format!("{:.2} {name}", beside.get(figure)?)));
     println!("a request: {}; WAF {:.3}, {:.0} IOPS", found.collect::<Vec<_>>().join(", "), get("waf"), get("iops"));
+    Ok(())
+}
+
+/// The figure of reading a state, with what a request takes behind that.
+fn of_units(case: &Case, scratch: &Path) -> Result<(), Failure> {
+    let options = ["--requests", "1", "--count-from", "0"].map(String::from);
+    let (instructions, figures) = valgrind(case, scratch, "--instr-atstart=no", &options)?;
+    let get = |name: &str| figures.get(name).unwrap_or(f64::NAN);
+    let (units, bytes) = (get("units"), get("bytes_per_unit"));
+    println!(
+        "{}: {:.1} instructions per unit, over {units} units of {bytes:.2} bytes",
+        case.name(),
+        instructions / units
+    );
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::cases::{Case, EngineRun, FtlSet, Mix, Size};
 use crate::child::Execution;
-use crate::features::{DriveRun, FeatureRun};
+use crate::features::{Dies, DriveRun, FeatureRun};
+use crate::mechanisms::{Mechanism, MechanismRun};
 
 /// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -390,6 +391,9 @@ impl Results<'_> {
         let mut figures = Vec::new();
         figures.extend(self.depth());
         figures.extend(self.many_dies());
+        figures.extend(self.drive_on_many_dies());
+        figures.extend(self.stack());
+        figures.extend(self.state());
         figures.extend([Mix::Write, Mix::Mixed].into_iter().filter_map(|mix| self.null(mix)));
         figures.extend([Mix::Write, Mix::Mixed].into_iter().flat_map(|mix| self.beside_floor(mix)));
         figures.extend(self.of_limit());
@@ -441,6 +445,32 @@ impl Results<'_> {
             unit: "of the cost of an operation",
             target: Goal::AtMost(1.3),
         })
+    }
+
+    /// The cost of a write on a drive of 512 dies, over that on 32 with as much flash.
+    fn drive_on_many_dies(&self) -> Option<Measured> {
+        let [few, many] = [Dies::Few, Dies::Many].map(|dies| Case::Drive(DriveRun::over(dies)));
+        let cost = |few: &Execution, many: &Execution| value(few, "requests_per_s") / value(many, "requests_per_s");
+        let value = self.of_pairs(few, many, cost)?;
+        let name = "512 dies ÷ 32, a write of a drive".into();
+        Some(Measured { name, value, unit: "of the CPU time of a request", target: Goal::AtMost(1.3) })
+    }
+
+    /// The systems of all papers together.
+    fn stack(&self) -> Option<Measured> {
+        let case = Case::Mechanism(MechanismRun { mechanism: Mechanism::Stack, timed: true });
+        let value = self.get(case, "ops_per_s")? / 1e6;
+        Some(Measured { name: case.name(), value, unit: RATE, target: Goal::AtLeast(6.0) })
+    }
+
+    /// Reading the state of a drive.
+    fn state(&self) -> Vec<Measured> {
+        let figure = |name: &str, unit, most| {
+            let (value, target) = (self.get(Case::LoadState, name)?, Goal::AtMost(most));
+            Some(Measured { name: format!("{}, {unit}", Case::LoadState.name()), value, unit, target })
+        };
+        let figures = [figure("ns_per_unit", "ns per unit", 15.0), figure("bytes_per_unit", "bytes per unit", 7.2)];
+        figures.into_iter().flatten().collect()
     }
 
     /// The medians over pairs of one repetition.
@@ -515,6 +545,11 @@ impl Results<'_> {
             figures.push(Measured { name, value: wall, unit: "s", target: Goal::AtMost(20.0) });
             figures.push(most("peak RSS at 240g", peak(samples)));
         }
+        if let Some(samples) = self.samples(Case::AgeDrive) {
+            let value = median(samples.iter().map(|sample| sample.wall_s).collect());
+            let name = format!("{}, whole process on the wall", Case::AgeDrive.name());
+            figures.push(Measured { name, value, unit: "s", target: Goal::AtMost(60.0) });
+        }
         let full = self.cases.iter().zip(self.samples).filter_map(|(case, samples)| match case {
             Case::Run(run) if run.size == Size::Full => Some(peak(samples)),
             _ => None,
@@ -578,7 +613,6 @@ mod tests {
     use super::*;
     use crate::cases::{FtlSet, Mix};
     use crate::child::Measurement;
-    use crate::mechanisms::{Mechanism, MechanismRun};
 
     fn sample(values: &[(&str, f64)]) -> Execution {
         let values = values.iter().map(|&(name, value)| (name.to_owned(), value)).collect();

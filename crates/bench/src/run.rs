@@ -270,6 +270,50 @@ pub(crate) fn aging(preset: &str, mut sets: Vec<String>) -> Result<Config, Failu
     load(preset, &sets)
 }
 
+/// Loads a saved state and runs one request: what that takes beside a device that begins empty, for each unit of the user's capacity.
+pub(crate) fn load_state(
+    preset: &str,
+    sets: Vec<String>,
+    path: &Path,
+    is_counted: bool,
+) -> Result<Measurement, Failure> {
+    let with = |precondition: String| aging(preset, [&sets[..], &[precondition]].concat());
+    let loading = with(format!("run.precondition.state={}", path.display()))?;
+    let mut cpu_s = 0.0;
+    if !is_counted {
+        let stopwatch = metrics::Stopwatch::start();
+        simulate(&with("run.precondition=none".into())?, None)?;
+        cpu_s -= stopwatch.usage().cpu_s;
+    }
+    let stopwatch = metrics::Stopwatch::start();
+    if is_counted {
+        callgrind::start()?;
+    }
+    simulate(&loading, None)?;
+    if is_counted {
+        callgrind::stop()?;
+    }
+    cpu_s += stopwatch.usage().cpu_s;
+    let units = loading.device.user_capacity as f64 / UNIT;
+    let bytes = std::fs::metadata(path).map_err(|error| Failure::file(path, &error))?.len();
+    let mut figures = Measurement::default();
+    figures.set("units", units);
+    figures.set("cpu_s", cpu_s);
+    figures.set("ns_per_unit", cpu_s / units * 1e9);
+    figures.set("bytes_per_unit", bytes as f64 / units);
+    Ok(figures)
+}
+
+/// Ages a drive at its full size, as its preset says, and runs one request.
+pub(crate) fn age_drive(preset: &str) -> Result<Measurement, Failure> {
+    let stopwatch = metrics::Stopwatch::start();
+    let summary = simulate(&aging(preset, Vec::new())?, None)?;
+    let mut figures = Measurement::default();
+    figures.set("cpu_s", stopwatch.usage().cpu_s);
+    figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));
+    Ok(figures)
+}
+
 /// Fills the full device, overwrites it once at random and runs one request in time: what the process takes
 /// is the cost of preconditioning, and what it holds is the memory of the executor that holds more.
 pub(crate) fn precondition() -> Result<Measurement, Failure> {
