@@ -469,7 +469,7 @@ impl Results<'_> {
             let (value, target) = (self.get(Case::LoadState, name)?, Goal::AtMost(most));
             Some(Measured { name: format!("{}, {unit}", Case::LoadState.name()), value, unit, target })
         };
-        let figures = [figure("ns_per_unit", "ns per unit", 15.0), figure("bytes_per_unit", "bytes per unit", 7.2)];
+        let figures = [figure("ns_per_unit", "ns per unit", 15.0), figure("bytes_per_unit", "bytes per unit", 4.0)];
         figures.into_iter().flatten().collect()
     }
 

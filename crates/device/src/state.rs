@@ -164,7 +164,8 @@ fn reclaim_unit(config: &Config) -> (String, String) {
 pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &Interrupt) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 18, Output::create(path, interrupt)?);
     file.write_all(MAGIC)?;
-    let mut stream = zstd::Encoder::new(file, 1)?;
+    // At this level what repeats is found, and nothing else: maps are packed, and the codes of single bytes are most of what a load takes.
+    let mut stream = zstd::Encoder::new(file, -1)?;
     stream.include_checksum(true)?;
     let pages = device.has.pages.ok_or_else(|| io::Error::other("this mapping has no states"))?;
     let saved = pages.save(&device.ftl);

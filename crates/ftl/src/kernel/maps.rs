@@ -115,11 +115,15 @@ impl Begun<'_> {
             bytes = rest;
             packed.get_mut(..bits.len())?.copy_from_slice(bits);
             UNPACK.get(usize::from(width))?(&packed, &mut numbers);
-            for ((at, place), &number) in (at as u32..).zip(places).zip(&numbers) {
+            let before = least.wrapping_sub(1);
+            for (index, (place, &number)) in places.iter_mut().zip(&numbers).enumerate() {
                 if number != 0 {
-                    let lpn = least.wrapping_add(number - 1);
-                    let entry = self.map.get_mut(lpn as usize).filter(|entry| **entry == 0)?;
-                    (*entry, *place) = (!at, !lpn);
+                    let lpn = before.wrapping_add(number);
+                    let entry = self.map.get_mut(lpn as usize)?;
+                    if *entry != 0 {
+                        return None;
+                    }
+                    (*entry, *place) = (!((at + index) as u32), !lpn);
                 }
             }
         }
