@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn maps_come_back_whatever_lies_where() {
         let physical = 3 * CHUNK + 77;
-        let backwards = |ppn: usize| (ppn % 3 > 0 && ppn / CHUNK != 1).then(|| (4 * physical - 1 - 4 * ppn) as u32);
+        let backwards =
+            |ppn: usize| (!ppn.is_multiple_of(3) && ppn / CHUNK != 1).then(|| (4 * physical - 1 - 4 * ppn) as u32);
         let in_order = |ppn: usize| (ppn < 200).then_some(ppn as u32);
         let apart = |ppn: usize| [0, 4 * physical as u32 - 1].get(ppn).copied();
         for maps in [
