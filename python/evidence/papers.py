@@ -130,7 +130,7 @@ def said_first(docs: Path, name: str) -> str:
     """How many of a paper's counted claims are reproduced, in a sentence."""
     found, scales = latest(docs)
     every = [claim for claim in found[name].claims if claim.basis in claims.COUNTED]
-    of = Counter(claim.verdict for claim in every)
+    of: Counter[str] = Counter(claim.verdict for claim in every)
     besides = [
         f"{of[verdict]} {words}"
         for verdict, words in (

@@ -328,10 +328,11 @@ def judge(rows: Rows, before: Mapping[str, Any]) -> list[claims.Claim]:
     for claim in rows.study.judged(rows.evidence(), experiments_of(rows.study)):
         statement, old = experiments[claim.id], known.get(claim.id)
         # Other words are another measure.
-        is_kept = old is not None and statement.experiment in of_today and old["claim"] == claim.claim
-        found.append(
-            carried(statement, claims.Claim.of_json(old)) if claim.verdict == "not-run" and is_kept else claim
-        )
+        is_kept = statement.experiment in of_today and claim.verdict == "not-run"
+        if old is not None and is_kept and old["claim"] == claim.claim:
+            found.append(carried(statement, claims.Claim.of_json(old)))
+        else:
+            found.append(claim)
     return found
 
 

@@ -168,7 +168,8 @@ def joined(series: Mapping[str, Any], columns: Sequence[str], parts: Sequence[An
             else:
                 value = values.sum()
             found[column].append(float(value))
-    return {"axis": ["volume"] * len(parts), **found}  # type: ignore[dict-item]
+    axis: dict[str, list[Any]] = {"axis": ["volume"] * len(parts)}
+    return axis | found
 
 
 class Work(NamedTuple):
