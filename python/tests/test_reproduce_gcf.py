@@ -496,6 +496,9 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
 RUN_AT_LENGTH = ("fig8", "fig9", "fig10", "readings", "turns", "planes", "timelines", "map")
 """Experiments whose runs are left to `make evidence`."""
 
+LONGEST = (*RUN_AT_LENGTH, "starts", "trigger")
+"""These, and experiments on request whose whole reproductions take longest."""
+
 
 def test_what_is_run_at_length_is_shown_and_judged() -> None:
     """Tables, pictures and claims find what they read, in results that tell nothing but schemes apart."""
@@ -514,7 +517,7 @@ def test_what_is_run_at_length_is_shown_and_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    "only", [pytest.param(only, marks=LONG if only in RUN_AT_LENGTH else ()) for only in STUDY.experiments]
+    "only", [pytest.param(only, marks=LONG if only in LONGEST else ()) for only in STUDY.experiments]
 )
 def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
