@@ -12,8 +12,11 @@ pub mod error;
 mod footprint;
 pub mod info;
 mod job;
+mod placing;
+mod replay;
 mod sample;
 pub mod synthetic;
+mod tally;
 pub mod trace;
 mod workload;
 
@@ -21,8 +24,9 @@ pub use convert::{TARGETS, convert, head};
 pub use error::{TraceError, WorkloadError};
 pub use info::{Info, info};
 pub use synthetic::GENERATORS;
+pub use tally::Tally;
 pub use trace::{FORMATS, Record, Trace, TraceOptions};
-pub use workload::{Tally, Workload};
+pub use workload::Workload;
 
 /// The scope of this part.
 pub static SCOPE: Scope = Scope {

@@ -11,7 +11,8 @@ use base::{Request, RequestKind};
 use config::model::PlaceShare;
 
 use crate::error::WorkloadError;
-use crate::workload::{Tally, Workload};
+use crate::tally::Tally;
+use crate::workload::Workload;
 
 /// Requests of the whole that are looked at in one go.
 const BATCH: usize = 1024;
