@@ -119,3 +119,8 @@ def _whole(shares: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
             found.append((part, taken))
     part, share = found[-1] if found else (shares[-1][0], 0)
     return (*found[:-1], (part, share + left))
+
+
+def three(parts: list[str]) -> str:
+    """Parts of three kinds, or one where they are all the same."""
+    return parts[0] if len(set(parts)) == 1 else ",".join(parts)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ftlab.base.hints import nearest, one_of
-from ftlab.fio import options, sizes
+from ftlab.fio import laws, options, sizes
 from ftlab.fio.jobfile import JobFile, Line, Section, Word
 from ftlab.fio.quantities import Part, microseconds, share, size
-from ftlab.fio.sizes import READ, TRIM, WRITE, Sizes, by_kind, short
+from ftlab.fio.sizes import READ, TRIM, WRITE, Sizes, by_kind, short, three
 
 SYNCHRONOUS = {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "libcufile", "libhipfile"}
 """Engines that send a request when the last one is done, whatever `iodepth` says; `psync` is fio's own choice."""
@@ -42,9 +42,6 @@ MOST_IDENTIFIER = 65_535
 
 MOST_IDENTIFIERS = 128
 """As many as a job may take in turns."""
-
-MOST_ZONES = 4
-"""Zones that the generator `zoned` has."""
 
 MOST_FILES = 4096
 """Files of a job at most."""
@@ -222,7 +219,7 @@ class Reading:
         loops = self._count(section, "loops", 1, most=MOST)
         base = self._kb_base(section)
         words: dict[str, Any] = {"rw": shape.rw + (f":{shape.behind}" if shape.behind else "")}
-        words["bs"] = _three([each.text for each in shape.sizes])
+        words["bs"] = three([each.text for each in shape.sizes])
         words |= {"offset": short(where.offset)} if where.offset else {}
         words |= {"size": short(where.size)}
         words |= {"range": short(where.bytes)} if where.bytes != where.size else {}
@@ -247,7 +244,10 @@ class Reading:
         words |= self._read_back(section, shape)
         words |= self._through(section, shape)
         # Places are drawn in each file.
-        generator, law = self._pattern(section, shape, replace(where, bytes=where.bytes // files))
+        generator: dict[str, Any] | str | None
+        generator, law = "sequential", ""
+        if shape.is_random:
+            generator, law = laws.law(self.file, section, where.bytes // files, self._kb_base(section))
         only = shape.one_size
         limit = given or where.size
         once = min(limit // only, number) if only and number else limit // only if only else 0
@@ -395,7 +395,7 @@ class Reading:
         return (
             ""
             if all(found[kind] == least[kind] for kind in shape.kinds)
-            else _three([short(n or 0) for n in found])
+            else three([short(n or 0) for n in found])
         )
 
     def _mixed(self, section: Section) -> str:
@@ -408,7 +408,7 @@ class Reading:
                 word, f"`percentage_random` cannot be `{word.value}`",
                 "expected 0 to 100; of reads, writes: 0,25",
             )  # fmt: skip
-        return "" if set(parts) == {"100"} else _three([str(int(part)) for part in parts])
+        return "" if set(parts) == {"100"} else three([str(int(part)) for part in parts])
 
     def _flags(self, section: Section) -> dict[str, Any]:
         """Words of a job that are as in fio."""
@@ -588,106 +588,6 @@ class Reading:
             )
         return found.of(whole) if isinstance(found, Part) else found
 
-    def _pattern(
-        self, section: Section, shape: _Shape, where: _Range
-    ) -> tuple[dict[str, Any] | str | None, str]:
-        """The pattern as a generator, where there is one, and as a word of a job."""
-        word = section.words.get("random_distribution")
-        if not shape.is_random:
-            return "sequential", ""
-        named = "random" if word is None else (word.value or "")
-        kind, colon, number = named.partition(":")
-        if kind == "random" and not colon:
-            return ("uniform" if section.flag("norandommap") else "shuffled"), ""
-        at = word or section.line
-        if kind in ("zoned", "zoned_abs") and colon:
-            return self._zones(at, kind, number, section, where)
-        limits = {"zipf": (1.1, 0.0, 4.0), "pareto": (0.2, 0.001, 0.999)}
-        if kind not in limits:
-            raise self.file.refusal(
-                at,
-                f"`random_distribution` cannot be `{named}`",
-                "expected `random`, `zipf:…`, `pareto:…`, `zoned:REQUESTS/SIZE:…` or `zoned_abs:…`",
-            )
-        default, least, most = limits[kind]
-        number, _, centre = number.partition(":")
-        try:
-            value = float(number) if number else default
-        except ValueError:
-            value = -1.0
-        if not least <= value <= most or (kind == "zipf" and value == 0) or centre:
-            shown = f"{number}:{centre}" if centre else number
-            raise self.file.refusal(
-                at,
-                f"`random_distribution={kind}` cannot have `{shown}`",
-                "expected no centre: popular places lie anywhere"
-                if centre
-                else f"expected a number from {least or 'above 0'} to {most}",
-            )
-        return {kind: {{"zipf": "z", "pareto": "h"}[kind]: value}}, f"{kind}:{value:g}"
-
-    def _zones(
-        self, at: Word | Line, kind: str, text: str, section: Section, where: _Range
-    ) -> tuple[dict[str, Any] | None, str]:
-        """Zones one behind the other, of each its per cent of the requests, and of the range or its bytes."""
-        parts = by_kind(text, "")
-        found: list[list[tuple[int, int]] | None] = []
-        for part in parts or ("?",):
-            zones = [tuple(zone.split("/")) for zone in part.split(":")] if part else []
-            read = [self._zone(zone, kind == "zoned_abs", section) for zone in zones]
-            if None in read:
-                raise self.file.refusal(
-                    at,
-                    f"`random_distribution={kind}` cannot have `{part}`",
-                    "expected per cent of the requests and of the range, or bytes of it, by zone: `60/10:30/20:10/70`",
-                )
-            found.append(_filled([zone for zone in read if zone is not None]) if read else None)
-        for zones_ in filter(None, found):
-            for which, of in enumerate(("requests", "range")[: 1 if kind == "zoned_abs" else 2]):
-                if (whole := sum(zone[which] for zone in zones_)) != 100:
-                    raise self.file.refusal(
-                        at,
-                        f"zones have {whole} % of the {of}",
-                        "expected 100 % of the requests and of the range",
-                    )
-        word = _three([self._zone_word(zones_, kind, where) for zones_ in found])
-        first = found[0]
-        if (
-            kind == "zoned_abs"
-            or first is None
-            or any(each != first for each in found)
-            or len(first) > MOST_ZONES
-        ):
-            return None, f"zoned:{word}"
-        shares = [*first, *[(0, 0)] * (MOST_ZONES - len(first))]
-        named = {
-            f"{key}{number}": zone[which]
-            for number, zone in enumerate(shares, start=1)
-            for which, key in enumerate(("requests", "size"))
-        }
-        return {"zoned": named}, f"zoned:{word}"
-
-    def _zone(self, zone: tuple[str, ...], absolute: bool, section: Section) -> tuple[int, int] | None:
-        """Per cent of the requests, and per cent or bytes; -1 where it is what is left."""
-        if len(zone) != 2 or not zone[0].strip().isdecimal():
-            return None
-        text = zone[1].strip()
-        place = -1 if not text and not absolute else size(text, self._kb_base(section))
-        return None if place is None else (int(zone[0][:6]), place)
-
-    @staticmethod
-    def _zone_word(zones: list[tuple[int, int]] | None, kind: str, where: _Range) -> str:
-        if zones is None:
-            return "random"
-        found, first, sum_ = [], 0, 0
-        for percent, place in zones:
-            sum_ += place
-            end = sum_ if kind == "zoned_abs" else where.bytes * sum_ // 100
-            end = min(end, where.bytes)
-            found.append(f"{percent}/{short(first)}-{short(end)}")
-            first = end
-        return ":".join(found)
-
     # Times.
 
     def _rates(self, section: Section, shape: _Shape) -> tuple[str, tuple[float, ...]]:
@@ -725,7 +625,7 @@ class Reading:
         if not rates[0]:
             return {}
         each = [short(int(rates[1][kind])) if kind in shape.kinds else "0" for kind in range(3)]
-        found: dict[str, Any] = {rates[0]: _three(each)}
+        found: dict[str, Any] = {rates[0]: three(each)}
         return found | ({"rate_process": "poisson"} if section.value("rate_process") == "poisson" else {})
 
     def _depth(self, section: Section) -> int:
@@ -949,15 +849,3 @@ class Reading:
                 kinds.setdefault(option.meaning, []).append(f"`{word.written}`")
         for kind, words in kinds.items():
             self.note(section, f"{', '.join(words)}: not looked at ({kind})")
-
-
-def _three(parts: list[str]) -> str:
-    """Parts of three kinds, or one where they are all the same."""
-    return parts[0] if len(set(parts)) == 1 else ",".join(parts)
-
-
-def _filled(zones: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Zones of which one may have what the others leave of the range, as fio has it."""
-    left = 100 - sum(place for _, place in zones if place >= 0)
-    missing = sum(place < 0 for _, place in zones)
-    return [(percent, place if place >= 0 else max(0, left) // missing) for percent, place in zones]
