@@ -115,7 +115,7 @@ impl Frames {
 
     /// The frame of a page, to change it: it has no other page then.
     pub(super) fn get_mut(&mut self, unit: Unit, page: Ppn) -> Option<&mut Frame> {
-        self.part(unit);
+        self.split(unit);
         let at = self.place(unit)?;
         self.lists[at].frames.iter_mut().find(|frame| frame.at == page)
     }
@@ -135,7 +135,7 @@ impl Frames {
     /// Pages that others were placed behind get a frame.
     #[inline(never)]
     fn insert_before(&mut self, unit: Unit, frame: Frame) {
-        self.part(unit);
+        self.split(unit);
         let at = self.place(unit).expect("a unit with frames");
         let frames = &mut self.lists[at].frames;
         for frame in frame.singly() {
@@ -148,7 +148,7 @@ impl Frames {
 
     /// A page loses its frame. Returns that, if it had one.
     pub(super) fn remove(&mut self, unit: Unit, page: Ppn) -> Option<Frame> {
-        self.part(unit);
+        self.split(unit);
         let mut frame = None;
         self.take_some(unit, |of| {
             let is_it = of.at == page;
@@ -160,7 +160,7 @@ impl Frames {
         frame
     }
 
-    /// Takes the frames of a unit out that a caller wants. They may be those of several pages: see [`Frames::part`].
+    /// Takes the frames of a unit out that a caller wants. They may be those of several pages: see [`Frames::split`].
     #[inline]
     pub(super) fn take_some(&mut self, unit: Unit, mut takes: impl FnMut(&Frame) -> bool) {
         let Some(at) = self.place(unit) else { return };
@@ -172,7 +172,7 @@ impl Frames {
     }
 
     /// From now on each page of a unit that is there has a frame of its own.
-    pub(super) fn part(&mut self, unit: Unit) {
+    pub(super) fn split(&mut self, unit: Unit) {
         let Some(at) = self.place(unit) else { return };
         let frames = &mut self.lists[at].frames;
         if frames.iter().any(|frame| frame.pages > 1) {

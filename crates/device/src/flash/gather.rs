@@ -170,7 +170,7 @@ impl Flash {
         let first = Page::new(last.number() + 1 - self.nand.together_in(block));
         let unit = self.geometry.unit_of_block(block);
         let mut frames = std::mem::take(&mut self.assembly.frames);
-        frames.part(unit);
+        frames.split(unit);
         frames.take_some(unit, |&Frame { at, data, old, .. }| {
             let (of, page) = self.address(at);
             if of != block || !(first..=last).contains(&page) {

@@ -119,10 +119,16 @@ impl Command {
         self.is_mixed
     }
 
-    /// Begins with a new program of whole wordlines, which has none yet.
-    pub(super) fn begin_wordlines(&mut self) {
+    /// Begins with a new program of whole wordlines, which has these pages, each for its cause.
+    pub(super) fn begin_wordlines(&mut self, pages: impl ExactSizeIterator<Item = (Item, Cause)>) {
         self.begin(OpKind::Program, self.cause);
-        (self.wordlines, self.pass) = (0, Pass::Only);
+        (self.wordlines, self.pass, self.count) = (0, Pass::Only, pages.len() as u8);
+        let mut first = None;
+        for (at, (item, cause)) in pages.enumerate() {
+            (self.items[at], self.causes[at]) = (item, cause);
+            self.is_mixed |= cause != *first.get_or_insert(cause);
+        }
+        self.cause = first.unwrap_or(self.cause);
     }
 
     /// It programs one wordline, and once.
@@ -143,17 +149,6 @@ impl Command {
     /// Which pass over whole wordlines it is.
     pub(super) fn pass(&self) -> Pass {
         self.pass
-    }
-
-    /// Adds a page of a wordline.
-    pub(super) fn add_for(&mut self, item: Item, cause: Cause) {
-        if self.count == 0 {
-            self.cause = cause;
-        }
-        self.add(item.ppn, item.carried);
-        if self.is_mixed || cause != self.cause {
-            self.note_cause(usize::from(self.count) - 1, cause);
-        }
     }
 
     /// Takes pages out of it: they are not done when it is.
@@ -218,15 +213,6 @@ impl Command {
         }
         self.count += pages as u8;
         self.firsts = 0;
-    }
-
-    /// Keeps the pages before a place, all for one cause, and puts others for it before them.
-    pub(super) fn keep_behind(&mut self, end: usize, before: impl ExactSizeIterator<Item = Item>) {
-        debug_assert!(!self.is_mixed);
-        let count = before.len();
-        self.items.copy_within(..end, count);
-        self.items.iter_mut().zip(before).for_each(|(place, item)| *place = item);
-        (self.count, self.firsts) = ((end + count) as u8, 0);
     }
 
     /// The command copies pages inside their planes: it is a program whose data are there. This is one of them.

@@ -152,24 +152,6 @@ impl Wordlines {
             let wordlines = of_each.sum();
             command.set_pass(Pass::Only);
             command.set_wordlines(wordlines);
-        } else if let [first, rest @ ..] = &**stretches
-            && rest.len() <= 1
-            && first.completes
-            && rest.iter().all(|it| !it.completes)
-            && pad_after.is_none()
-            && !command.is_mixed()
-            && waiting.iter().all(|page| page.program != first.program || page.cause == command.cause())
-        {
-            // Of a row that was begun already, pages wait, and those of the next one do from now on.
-            gathered.clear();
-            take_waiting(waiting, first.program, gathered);
-            if let [Stretch { from, to, program, .. }] = *rest {
-                let cause = command.cause();
-                waiting.extend(command.items()[from..to].iter().map(|&item| WaitingPage { item, cause, program }));
-            }
-            command.keep_behind(first.to, gathered.iter().map(|page| page.item));
-            command.set_pass(Pass::Only);
-            command.set_wordlines(command.len() / flash.pages_together(first.program));
         } else {
             let mut wordlines = 0;
             gathered.clear();
@@ -195,8 +177,7 @@ impl Wordlines {
                 }
                 waiting.extend(pages);
             }
-            command.begin_wordlines();
-            gathered.iter().for_each(|page| command.add_for(page.item, page.cause));
+            command.begin_wordlines(gathered.iter().map(|page| (page.item, page.cause)));
             command.set_wordlines(wordlines);
         }
         if flash.programs_by_row() && command.len() > 0 {
@@ -236,19 +217,14 @@ impl Wordlines {
     #[inline(never)]
     fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
         let Some(wordlines) = self.again.get_mut(die.index()).and_then(VecDeque::pop_front) else { return false };
-        command.begin_wordlines();
-        command.set_pass(Pass::Second);
-        let count = wordlines.len();
-        for wordline in wordlines {
-            self.between[die.index()].retain(|&WaitingPage { item, cause, .. }| {
-                let is_of_it = flash.wordline_of(item.ppn) == wordline;
-                if is_of_it {
-                    command.add_for(item, cause);
-                }
-                !is_of_it
-            });
+        let between = &mut self.between[die.index()];
+        self.gathered.clear();
+        for &wordline in &wordlines {
+            self.gathered.extend(between.extract_if(.., |page| flash.wordline_of(page.item.ppn) == wordline));
         }
-        command.set_wordlines(count);
+        command.begin_wordlines(self.gathered.iter().map(|page| (page.item, page.cause)));
+        command.set_pass(Pass::Second);
+        command.set_wordlines(wordlines.len());
         true
     }
 
