@@ -52,7 +52,7 @@ SMALLER: Mapping[str, Mapping[str, Any]] = {
     "rcftl": {},
     "ipr": {"user_blocks": 160, "reads": 12_000.0},
 }
-"""What the quick scale has otherwise."""
+"""By study, fields of the quick scale that are smaller here."""
 
 BESIDE: Mapping[str, Settings] = {
     "rcftl": {"device.blocks_per_plane": 160, "device.user_capacity": "56MiB", "workload.volume": "2x"},

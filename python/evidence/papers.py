@@ -66,8 +66,10 @@ def full_size(docs: Path) -> tuple[str, dict[str, everything.Found]]:
 
 
 def latest(docs: Path) -> tuple[dict[str, everything.Found], dict[str, str]]:
-    """What was found of all papers, each claim at full size where it was run, else at the quick scale; and in words of
-    which scale the counted claims of each are."""
+    """The findings of all papers, and by paper the scale of its counted claims in words.
+
+    A claim is of full size where it was run so, else of the quick scale.
+    """
     found: dict[str, everything.Found] = {}
     scales: dict[str, str] = {}
     for name, title in titles().items():

@@ -53,12 +53,12 @@ NOMINAL = {
     "highest_offset_bytes": 2.0**34, "bytes_read": 2.0**36, "bytes_written": 2.0**35, "requests": 2.0**21,
     "duration_s": 2.0**12, "inter_arrival_ms_mean": 2.0, "write_fraction_requests": 0.5, "footprint_mib": 2.0**12,
 }  # fmt: skip
-"""What stands for the content of a trace in the hash of settings, which is to be known without the trace."""
+"""Facts of a trace in the hash of settings, which must not depend on the trace."""
 
 
 @dataclass
 class Rows:
-    """What is kept of one paper at one scale."""
+    """The kept rows of one paper at one scale."""
 
     study: Study
     scale: str
@@ -145,7 +145,7 @@ def traces_of(paper: str, scale: str) -> Mapping[str, Wanted]:
 
 
 def nominal(study: Study, name: str, scale: str) -> Workload | None:
-    """What stands for a trace where only settings are asked for; `None` for what is generated as it runs."""
+    """A stand-in for a trace where only settings are asked for; `None` for a workload that is generated as it runs."""
     wanted = traces_of(study.name, scale).get(name)
     return (
         None
@@ -173,7 +173,7 @@ def settings_of(study: Study, point: Any, scale_name: str) -> str:
 
 @cache
 def facts_of(paper: str, name: str, scale: str) -> Mapping[str, Any] | None:
-    """What a trace is made from."""
+    """The facts that a trace is made from; `None` for a captured one."""
     model = traces_of(paper, scale)[name].model
     return None if model is None else model.facts()
 
@@ -185,7 +185,7 @@ def preset(name: str) -> Mapping[str, Any]:
 
 
 def row_of(study: Study, scale: str, point: Any, result: Result) -> dict[str, Any]:
-    """What is kept of a run."""
+    """The row that is kept of a run."""
     figures = figures_of(study, point, result)
     cost = _short(part_of(result.summary, ("run.cpu_s", "run.wall_s")))
     return {
@@ -228,7 +228,7 @@ _ABSENT = object()
 
 
 def _short(value: Any) -> Any:
-    """The same with numbers of few digits; JSON has no NaN."""
+    """A value with numbers of few digits, and without NaN, which JSON lacks."""
     if isinstance(value, Mapping):
         return {key: _short(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -247,7 +247,7 @@ def _table(table: Mapping[str, Sequence[Any]]) -> dict[str, np.ndarray]:
 
 
 def _found(value: Any) -> Any:
-    """What an experiment found beside runs, as JSON has it."""
+    """The finding of an experiment beside runs, as JSON has it."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):

@@ -20,7 +20,7 @@ NAME = "all"
 SCHEMA = "ftlab.reproductions/1"
 
 APART: tuple[Basis, ...] = ("corrected", "construction", "late", "follows")
-"""What has a column of its own."""
+"""Bases that have a column of their own."""
 
 HEAD = ("paper", "claims", *VERDICTS, *(BASES[basis] for basis in APART), "CPU min")
 

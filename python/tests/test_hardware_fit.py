@@ -25,7 +25,7 @@ SMALL: dict[str, Any] = {
     "device.page_size": "4KiB", "device.user_capacity": "120MiB", "device.over_provisioning": 0.25,
     "device.timing.program": "120us", "device.timing.erase": "300us", "ftl.write_buffer.fifo.size": "1MiB",
 }  # fmt: skip
-"""What the fit starts from: `enterprise-tlc` with two dies."""
+"""The preset that the fit starts from: `enterprise-tlc` with two dies."""
 
 TRUE: dict[str, Any] = {
     "host.command_time": "6300ns", "host.link": "200MB/s",

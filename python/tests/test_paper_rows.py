@@ -1,4 +1,4 @@
-"""What is kept of the papers' runs: of today's settings, judged by today's rules, and with today's digits."""
+"""Kept rows of the papers' runs: of today's settings, judged by today's rules, and with today's digits."""
 
 from __future__ import annotations
 

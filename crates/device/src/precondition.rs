@@ -182,7 +182,7 @@ struct Settling {
     points: Vec<Counters>,
     looks: u64,
     is_over: bool,
-    /// What was done in the last half.
+    /// The operations of the last half.
     last: Option<Counters>,
 }
 

@@ -243,12 +243,17 @@ class _Fitting:
 
     # Constants, in the order in which they hang on each other.
 
+    def _told(self, key: str, job: str, figure: str) -> float | None:
+        """A figure from which a constant is taken; `None`: its job was not run, and the constant is kept."""
+        told = self.drive.figure(job, figure)
+        if told is None:
+            self.found.kept[key] = f"needs the job {job}"
+        return told
+
     def _front(self) -> None:
         """Link, controller and array reads: each is what the others leave of a latency or rate."""
-        told = self.drive.figure("read-128k", "read mb_s")
-        if told is None:
-            self.found.kept["host.link"] = "needs the job read-128k"
-        else:
+        told = self._told("host.link", "read-128k", "read mb_s")
+        if told is not None:
             self.sets["host.link"] = _rate(told)
         self._controller()
         self._reads()
@@ -258,9 +263,8 @@ class _Fitting:
     def _controller(self) -> None:
         """A write into an empty buffer takes the link and the controller, and nothing else."""
         key = "host.command_time"
-        told = self.drive.figure("write-1", "write p50")
+        told = self._told(key, "write-1", "write p50")
         if told is None:
-            self.found.kept[key] = "needs the job write-1"
             return
         if not _is_buffered(self.ftl):
             self.found.kept[key] = "the preset has no write buffer"
@@ -319,9 +323,8 @@ class _Fitting:
     def _program(self) -> None:
         """All dies program all the time while the drive is filled, unless the link is slower."""
         key = "device.timing.program"
-        told = self.drive.figure("fill", "write mb_s")
+        told = self._told(key, "fill", "write mb_s")
         if told is None:
-            self.found.kept[key] = "needs the job fill"
             return
         given = list(map(in_us, _listed(self.device["timing"]["program"])))
         most = self._run(BY_NAME["fill"], {key: "1us"}).figures["write mb_s"]
@@ -351,9 +354,8 @@ class _Fitting:
     def _interval(self) -> None:
         """Commands a second, where a drive takes fewer than its dies could serve."""
         key = "host.command_interval"
-        told = self.drive.figure("read-256", "read iops")
+        told = self._told(key, "read-256", "read iops")
         if told is None:
-            self.found.kept[key] = "needs the job read-256"
             return
         most = self._run(BY_NAME["read-256"], {key: "0ns"}).figures["read iops"]
         source = f"read-256: {told:,.0f} reads a second, where the dies could serve {most:,.0f}"
@@ -547,7 +549,7 @@ class _Fitting:
                 self.found.compared.append(Compared(job, Figure("WAF", theirs.waf, within=WAF), ours.waf))
 
     def _keep(self) -> None:
-        """What no job identifies."""
+        """Names the constants that no job identifies."""
         for key, why in NEVER.items():
             self.found.kept.setdefault(key, why)
 

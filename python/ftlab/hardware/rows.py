@@ -117,7 +117,7 @@ class Row:
 
 
 NAMED = " | "
-"""What stands between a row and a figure of it."""
+"""The separator between a row and a figure of it."""
 
 
 def row_of(name: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from ftlab.traces import columnar
 T = TypeVar("T")
 
 SPARES = (0.07, 0.12, 0.28)
-"""What is asked of a drive besides its own spare: the spare of most drives, and of two kinds for many writes."""
+"""Spares that are tried besides a drive's own: of most drives, and of two kinds for many writes."""
 
 SPARE_MAX = 10.0
 """The most spare ÷ user capacity that is looked at."""
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is known of a workload before it is run."""
+    """A workload as it is known before it is run."""
 
     name: str
     per_day: float | None
@@ -211,7 +211,7 @@ def _with_spare(
 
 
 def first_line(error: Error) -> str:
-    """What an error says first."""
+    """The first line of an error."""
     return str(error).partition("\n")[0].removeprefix("error: ")
 
 

@@ -72,7 +72,7 @@ class Life:
 
     @property
     def offered(self) -> list[Row]:
-        """What can be taken and was run: the cheapest first, or without prices that with the least flash and spare."""
+        """Drives that were run and may be taken: by price, or without prices by flash and spare, the least first."""
         rows = [row for row in self.rows if row.case.is_offered and row.steady is not None]
         has_prices = all(row.case.price is not None for row in rows)
         return sorted(
@@ -120,7 +120,7 @@ class Life:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know of the figures."""
+        """Notes on the figures, for the reader."""
         notes = []
         covers = self.load.covers_s
         if covers is not None and self.load.per_day is not None:
@@ -373,7 +373,7 @@ def life(
 def _changed(
     fio: str | PathLike[str] | None, section: str | None, trace: Trace | None, workload: str | None
 ) -> Callable[[Job], Job]:
-    """What each drive goes through first: it gets the requests of the job file, if there is one."""
+    """A change of each drive's job: it gets the requests of the job file, if there is one."""
     if fio is None:
         return lambda job: job
     if trace is not None or workload is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ftlab.api.simulation import Job, Progress
 
 CAPACITIES = 0.5
-"""What is written once the drive is in its steady state, in user capacities."""
+"""User capacities that are written once the drive is in its steady state."""
 
 BLOCKS = 2000
 """Blocks that are written in all samples together, at least."""
@@ -70,7 +70,7 @@ class Steady:
     lives: Blocks | None = None
     """How its blocks fail; `None`: none does."""
     note: str = ""
-    """What keeps the figure from being that of the steady state; empty: nothing."""
+    """The reason why the figure is not that of the steady state; empty: it is."""
 
     @property
     def low(self) -> float:
@@ -159,7 +159,7 @@ def latencies(summary: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
 
 
 def _volume(device: Mapping[str, Any], one_in: float) -> str:
-    """What is written in the steady state, where one block in so many is."""
+    """The volume that is written in the steady state, where one block in `one_in` is simulated."""
     return f"{max(CAPACITIES, BLOCKS * one_in / _blocks(device)):.4f}x"
 
 

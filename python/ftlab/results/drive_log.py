@@ -73,7 +73,7 @@ def _number(said: Any) -> int | None:
 
 
 def told(log: Mapping[str, int]) -> dict[str, float]:
-    """What follows from a log: `waf`, and `tbw_bytes`, which the host can write by the used part of the life."""
+    """Figures that follow from a log: `waf`, and `tbw_bytes`, which the host can write by the used part of the life."""
     written = log.get(WRITTEN, 0) * smart.DATA_UNIT
     found = {}
     if written and MEDIA in log:
@@ -84,7 +84,7 @@ def told(log: Mapping[str, int]) -> dict[str, float]:
 
 
 def ours(result: Result) -> dict[str, float]:
-    """The same of a run."""
+    """These figures of a run."""
     found = {} if result.summary["waf"] is None else {"waf": float(result.summary["waf"])}
     rated = smart.rated_cycles(result.summary["config"]["device"])
     if found and rated is not None:

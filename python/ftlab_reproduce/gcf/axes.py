@@ -307,7 +307,7 @@ STARTS = ("always", "if spare")
 
 
 def start_points() -> list[Point]:
-    """What the claims under FAST are measured by, on Desktop and Random, by what opens a log block."""
+    """Points of the claims under FAST, on Desktop and Random, for each rule that opens a log block."""
     settled = [
         point for point in claim_points()
         if point.mapping == "FAST" and point.workload != "Multimedia"
@@ -316,7 +316,7 @@ def start_points() -> list[Point]:
 
 
 def trigger_points() -> list[Point]:
-    """What the claims are measured by, and GCF's runs where a channel collects whenever it is out of pages."""
+    """Points of the claims, and GCF's runs where a channel collects whenever it is out of pages."""
     settled = claim_points()
     return [*settled, *(p._replace(setting="empty") for p in settled if p.scheme == "GCF")]
 

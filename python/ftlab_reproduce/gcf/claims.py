@@ -95,7 +95,7 @@ def named(claim: str) -> str:
 
 
 def of_the_trigger(claim: str) -> bool:
-    """Whether runs of GCF decide a claim."""
+    """True if runs of GCF decide a claim."""
     return _is_of(claim, OF_THE_TRIGGER)
 
 

@@ -256,7 +256,7 @@ def _errors() -> Iterator[Statement]:
 
 
 def _aside() -> Iterator[Statement]:
-    """What Table I and section IV.B say beside the figures."""
+    """Statements of Table I and section IV.B beside the figures."""
     about = About("aside", "OLTP", id="by-construction-{}", basis="construction")
 
     def longer(evidence: Evidence) -> Finding:

@@ -336,7 +336,7 @@ impl Backend {
         self.bus.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 3 + lane as u32);
     }
 
-    /// Something will have passed a lane between host and device before what was timed.
+    /// Stops the timer of a lane between host and device: something passes it before that time.
     pub(super) fn stop_of_host(&mut self, lane: usize) {
         self.bus.timers.stop(Line::CORRECTION.0, self.ranks_of_parts() + 3 + lane as u32);
     }

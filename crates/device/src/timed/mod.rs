@@ -85,14 +85,14 @@ struct Timed<'a, 'w, P: Plan = Any> {
     rarities: Rarities,
 }
 
-/// What few devices ask for at every turn, as it stands when the run begins.
+/// Rare questions of a turn, answered once when the run begins.
 #[derive(Clone, Copy)]
 struct Rarities {
     /// There is something to look at before an instant, or when it has come.
     any: bool,
     /// The FTL, or a window, has something to do by itself when its time has come.
     finds_due: bool,
-    /// What a domain does may wake others.
+    /// Work of a domain may wake others.
     wakes_others: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::{OutOfMemory, Policies};
 /// in a state file, whose reader checks it.
 #[derive(Serialize, Deserialize)]
 pub struct Saved<'a> {
-    /// What is where.
+    /// The map and the reverse map.
     pub maps: Maps<'a>,
     /// Erases by unit.
     pub erases: Cow<'a, [u32]>,

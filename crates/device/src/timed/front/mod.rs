@@ -177,7 +177,7 @@ impl Front {
         is_sent
     }
 
-    /// So many bytes begin their way to the host. Returns whether they have one.
+    /// Data of `bytes` bytes enter the link to the host. Returns false where there is no link.
     fn send_out(&mut self, context: &mut Context<'_, impl Plan>, bytes: u64, going: OutgoingData) -> bool {
         self.let_leave(context);
         let Some(link) = &mut self.link else { return false };
