@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ftlab import _core
-from ftlab._core import ConfigError, Error, InputError
+from ftlab._core import ConfigError, InputError
 from ftlab.api.configs import Config, Raw, Sets, set_list
 from ftlab.api.simulation import Job, Trace, plan
 from ftlab.base.quantities import in_bytes, said_bytes
+from ftlab.base.said import first_line
 from ftlab.lives import steady
 from ftlab.results import text
 from ftlab.results.smart import rated_cycles, raw_bytes
@@ -208,11 +209,6 @@ def _with_spare(
     except (ConfigError, InputError) as error:
         return replace(made, refused=first_line(error))
     return replace(made, job=run, under=under, user=user)
-
-
-def first_line(error: Error) -> str:
-    """The first line of an error."""
-    return str(error).partition("\n")[0].removeprefix("error: ")
 
 
 def _check_reach(label: str, reaches: int, user: int) -> None:

@@ -13,8 +13,9 @@ from ftlab.api import runner
 from ftlab.api.configs import Config, Sets
 from ftlab.api.simulation import DONE, FAILED, Job, Progress, Trace, at_once
 from ftlab.base import arguments, escape
+from ftlab.base.said import first_line
 from ftlab.lives import arithmetic
-from ftlab.lives.asked import WARRANTY, Case, Load, bounded, cases, first_line, jobs_of, load_of
+from ftlab.lives.asked import WARRANTY, Case, Load, bounded, cases, jobs_of, load_of
 from ftlab.lives.steady import Steady, latencies, measured, timed
 from ftlab.results import output, text
 

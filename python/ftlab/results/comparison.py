@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import InputError, __version__
 from ftlab.base import arguments, escape
+from ftlab.base.said import first_line
 from ftlab.results import output, text
 from ftlab.results.bound import distances
 from ftlab.results.figures import Figures, Tail
@@ -80,9 +81,7 @@ class Comparison:
     @property
     def failures(self) -> dict[str, str]:
         """The errors in a line each."""
-        return {
-            label: error.partition("\n")[0].removeprefix("error: ") for label, error in self.errors.items()
-        }
+        return {label: first_line(error) for label, error in self.errors.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The object `ftlab.comparison/1`: of each run label, origin, reason and whole summary; and what failed."""

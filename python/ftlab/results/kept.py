@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ftlab._core import InputError
+from ftlab.base.said import first_line
 from ftlab.results.output import scratch
 
 SEAL = "kept.json"
@@ -41,8 +42,9 @@ class Store:
             _check(place, key)
             return load(place)
         except (_Refused, InputError, OSError) as error:
-            why = str(error).partition("\n")[0].removeprefix("error: ")
-            refuse(f"{place} is not taken: {why}; it is made anew, and what is there is set aside")
+            refuse(
+                f"{place} is not taken: {first_line(error)}; it is made anew, and what is there is set aside"
+            )
             return None
 
     def keep(self, key: str, write: Callable[[Path], T]) -> T:
