@@ -149,19 +149,19 @@ impl Commands {
             if !self.scheduler.may_join(last_age, age) {
                 break;
             }
-            let (domain, old, placed);
-            if number < in_turn {
-                (domain, old) = (first, context.older_version(page.lpn));
-                placed = context.device.ftl.write(domain, page, ANYWHERE).expect("any place suits");
-            } else {
-                let Some(whose) = dynamic.peek_domain_of(&context.device.ftl, die) else { break };
-                if !context.device.ftl.prepare(whose, page) {
-                    break;
-                }
-                (domain, old) = (whose, context.older_version(page.lpn));
-                let Some(suits) = write_on_new_plane(context.device, command, die, domain, page) else { break };
-                placed = suits;
+            let is_in_turn = number < in_turn;
+            let turn = if is_in_turn { Some(first) } else { dynamic.peek_domain_of(&context.device.ftl, die) };
+            let Some(domain) = turn else { break };
+            if !is_in_turn && !context.device.ftl.prepare(domain, page) {
+                break;
             }
+            let old = context.older_version(page.lpn);
+            let placed = if is_in_turn {
+                context.device.ftl.write(domain, page, ANYWHERE)
+            } else {
+                write_on_new_plane(context.device, command, die, domain, page)
+            };
+            let Some(placed) = placed else { break };
             context.queues.remove_write(queue, found.0, found.1);
             last_age = add_write(context, host, command, found.1, (placed, old));
             if !notes_last {
